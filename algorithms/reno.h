@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Reno: slow start and congestion avoidance of RFC 5681.
+ *
+ * We differ in:
+ *  - ssthresh after a loss is half of the window, not of the flight (as Linux; the window is only
+ *    raised while it limits the sender, so the two agree for a busy sender);
+ *  - the additive increase is counted in packets (section 0.1 of the algorithm reference), which is
+ *    RFC 3465 byte counting for full-sized packets.
+ */
+#ifndef ANABRANCH_RENO_H
+#define ANABRANCH_RENO_H
+
+#include "anabranch/cc.h"
+
+#define AB_PARAMS_reno(P)
+#define AB_COLD_BYTES_reno 0
+
+/* Reno keeps everything in cwnd, cwnd_cnt and ssthresh. */
+struct reno_state {
+	u8 none;
+};
+
+AB_INLINE void reno_ack(const struct ab_cc *cc)
+{
+	const struct ab_view *v = cc->view;
+	u32 cwnd = v->cwnd, cnt = v->cwnd_cnt, acked = v->acked;
+
+	if (!v->cwnd_limited)
+		return;
+	if (ab_in_slow_start(v)) {
+		acked = ab_slow_start(v, acked, &cwnd);
+		if (!acked) {
+			ab_set_cwnd(cc, cwnd);
+			return;
+		}
+	}
+	ab_additive_increase(&cwnd, &cnt, cwnd, acked);
+	ab_set_cwnd(cc, cwnd);
+	ab_set_cwnd_cnt(cc, cnt);
+}
+
+#define AB_EVENTS_reno(E)                                                                                     \
+	E(init, ab_ignore)                                                                                    \
+	E(rtt_sample, ab_ignore)                                                                              \
+	E(loss, ab_half_cwnd)                                                                                 \
+	E(rto, ab_ignore)                                                                                     \
+	E(recovery_exit, ab_ignore)                                                                           \
+	E(undo, ab_undo_to_prior)                                                                             \
+	E(ecn, ab_ignore)                                                                                     \
+	E(ack, reno_ack)                                                                                      \
+	E(rate, ab_ignore)                                                                                    \
+	E(idle_restart, ab_ignore)                                                                            \
+	E(peer_join, ab_ignore)                                                                               \
+	E(peer_leave, ab_ignore)                                                                              \
+	E(release, ab_ignore)
+
+#endif

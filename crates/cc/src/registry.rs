@@ -1,0 +1,198 @@
+//! The algorithms of `registry.def`.
+
+use std::{ffi::CStr, ffi::c_char, sync::OnceLock};
+
+use crate::abi::{self, RawAlgorithm, RawOps};
+
+/// What an algorithm controls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The window; the host runs recovery.
+    Window,
+    /// Window and pacing rate, on every ACK.
+    Rate,
+}
+
+/// Whether an algorithm looks at the other subflows of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coupling {
+    /// It does not.
+    Single,
+    /// It does.
+    Coupled,
+}
+
+/// Where an algorithm runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// In the simulator only.
+    Sim,
+    /// In the simulator and, as BPF, in the kernel.
+    Both,
+}
+
+/// How a parameter's integer is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A plain number.
+    Count,
+    /// Packets.
+    Packets,
+    /// A time, stored in microseconds.
+    Micros,
+    /// A real number, stored times 1024.
+    Q10,
+    /// 0 or 1.
+    Bool,
+    /// An index into [`Param::choices`].
+    Choice,
+    /// A real number, stored times 65536.
+    Q16,
+    /// A real number, stored times 1000.
+    Permille,
+}
+
+impl Unit {
+    fn from_raw(raw: u32) -> Self {
+        match raw {
+            0 => Unit::Count,
+            1 => Unit::Packets,
+            2 => Unit::Micros,
+            3 => Unit::Q10,
+            4 => Unit::Bool,
+            5 => Unit::Choice,
+            6 => Unit::Q16,
+            7 => Unit::Permille,
+            other => unreachable!("cc.h has no unit {other}"),
+        }
+    }
+}
+
+/// One parameter of an algorithm.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Name as in `algorithms/`, without a scale suffix (`_q10`, `_us`, …).
+    pub name: &'static str,
+    /// How the integer is to be read.
+    pub unit: Unit,
+    /// Default, as stored.
+    pub default: u32,
+    /// Smallest value, as stored.
+    pub min: u32,
+    /// Largest value, as stored.
+    pub max: u32,
+    /// What it is.
+    pub doc: &'static str,
+    /// Names of the values, for [`Unit::Choice`].
+    pub choices: Vec<&'static str>,
+}
+
+/// One congestion control of the registry.
+pub struct Algorithm {
+    raw: &'static RawAlgorithm,
+    params: Vec<Param>,
+}
+
+#[allow(unsafe_code)]
+// SAFETY: the table and all it points to are constants without interior mutability.
+unsafe impl Sync for RawAlgorithm {}
+
+impl Algorithm {
+    /// Name in scenarios; the kernel's is `ab_` and this.
+    pub fn name(&self) -> &'static str {
+        text(self.raw.name)
+    }
+
+    /// One line about it.
+    pub fn title(&self) -> &'static str {
+        text(self.raw.title)
+    }
+
+    /// Confidence: `A`, `B` or `C` as in `registry.def`.
+    pub fn tag(&self) -> &'static str {
+        text(self.raw.tag)
+    }
+
+    /// What it controls.
+    pub fn kind(&self) -> Kind {
+        if self.raw.kind == 0 { Kind::Window } else { Kind::Rate }
+    }
+
+    /// Whether it couples subflows.
+    pub fn coupling(&self) -> Coupling {
+        if self.raw.coupling == 0 { Coupling::Single } else { Coupling::Coupled }
+    }
+
+    /// Where it runs.
+    pub fn hosts(&self) -> Hosts {
+        if self.raw.hosts == 0 { Hosts::Sim } else { Hosts::Both }
+    }
+
+    /// Parameters in declaration order.
+    pub fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    /// Size of the hot state.
+    pub fn state_bytes(&self) -> usize {
+        self.raw.state_bytes as usize
+    }
+
+    /// Size of the cold state, 0 if there is none.
+    pub fn cold_bytes(&self) -> usize {
+        self.raw.cold_bytes as usize
+    }
+
+    pub(crate) fn ops(&self) -> &'static RawOps {
+        &self.raw.ops
+    }
+}
+
+impl std::fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// All algorithms in the order of the registry.
+pub fn algorithms() -> &'static [Algorithm] {
+    static TABLE: OnceLock<Vec<Algorithm>> = OnceLock::new();
+    TABLE.get_or_init(|| raw_table().iter().map(|raw| Algorithm { raw, params: params_of(raw) }).collect())
+}
+
+/// The algorithm of that name.
+pub fn find(name: &str) -> Option<&'static Algorithm> {
+    algorithms().iter().find(|algorithm| algorithm.name() == name)
+}
+
+fn raw_table() -> &'static [RawAlgorithm] {
+    #[allow(unsafe_code)]
+    // SAFETY: ab_registry has ab_registry_len constant elements.
+    unsafe {
+        std::slice::from_raw_parts((&raw const abi::ab_registry).cast(), abi::ab_registry_len as usize)
+    }
+}
+
+fn params_of(raw: &'static RawAlgorithm) -> Vec<Param> {
+    #[allow(unsafe_code)]
+    // SAFETY: params points to n_params constant elements.
+    let rows = unsafe { std::slice::from_raw_parts(raw.params, raw.n_params as usize) };
+    rows.iter()
+        .map(|row| {
+            let unit = Unit::from_raw(row.unit);
+            let doc = text(row.doc);
+            let choices = match unit {
+                Unit::Choice => doc.split(':').next().unwrap_or_default().split('|').collect(),
+                _ => Vec::new(),
+            };
+            Param { name: text(row.name), unit, default: row.default, min: row.min, max: row.max, doc, choices }
+        })
+        .collect()
+}
+
+fn text(pointer: *const c_char) -> &'static str {
+    #[allow(unsafe_code)]
+    // SAFETY: every string of the table is a C literal.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().expect("the registry is ASCII")
+}

@@ -1,0 +1,2 @@
+//! The run folder.
+pub mod model;

@@ -1,0 +1,52 @@
+//! What a run has measured, independent of the engine that measured it.
+
+/// What a figure is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The whole run.
+    Run,
+    /// A connection or datagram flow, by name.
+    Connection(String),
+    /// A subflow of a connection, by names.
+    Subflow(String, String),
+    /// One direction of a link, or a medium, by name (`r1-r2`, `r1-r2/reverse`).
+    Link(String),
+}
+
+/// One figure of the summary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What it is about.
+    pub scope: Scope,
+    /// Name with its unit at the end: `goodput_bps`, `retransmits`, `completion_s`.
+    pub metric: &'static str,
+    /// Value; finite.
+    pub value: f64,
+}
+
+/// The summary: figures in a fixed order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// All figures.
+    pub figures: Vec<Figure>,
+}
+
+/// One column set of the time series: a scope with a metric, and its points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// What it is about.
+    pub scope: Scope,
+    /// Name with its unit at the end.
+    pub metric: &'static str,
+    /// Points as (time in nanoseconds, value), ascending in time.
+    pub points: Vec<(u64, f64)>,
+}
+
+/// Everything an engine hands over to be written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measurements {
+    /// The summary.
+    pub summary: Summary,
+    /// The series, in a fixed order.
+    pub series: Vec<Series>,
+}
