@@ -25,7 +25,7 @@ pub type Nanos = u64;
 pub const NEVER: Nanos = Nanos::MAX;
 
 /// What a link carries.
-pub trait Frame: Copy {
+pub trait Frame: Copy + Default {
     /// Size on the wire.
     fn bytes(&self) -> u32;
 }

@@ -29,7 +29,7 @@ pub(crate) const NO_SACK: u32 = u32::MAX;
 
 /// A packet. Sequence numbers count segments, modulo 2^32, from 0 for the first segment with payload:
 /// segments are cut once and never change, so their number says as much as their bytes would.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     /// Position in the table of routes: the hop that it is on.
     pub(crate) route: u32,

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Streams;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tagged {
     station: usize,
     bytes: u32,

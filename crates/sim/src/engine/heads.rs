@@ -86,7 +86,7 @@ impl<K: Key> Heads<K> {
     }
 
     /// Sets the time of a link's next event.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, link: usize, time: Nanos) {
         let mut key = K::pack(time, link, self.id_bits);
         let mut node = self.leaves + link;

@@ -48,50 +48,52 @@ impl<K: Key> Network<K> {
         self.heads.first()
     }
 
-    /// Sends a packet on its route, at or after the present.
-    #[inline]
-    pub(crate) fn send(&mut self, at: Nanos, packet: Packet) {
-        let hop = self.routes[packet.route as usize];
-        self.enter(at, hop, packet);
+    /// Sends a packet of `bytes` on `route`, at or after the present.
+    #[inline(always)]
+    pub(crate) fn send(&mut self, at: Nanos, route: u32, bytes: u16, make: impl Fn() -> Packet) {
+        self.enter(at, route, bytes, make);
     }
 
     /// Handles the next event of a link; a packet that has reached its sink comes back with the sink.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, now: Nanos, link: usize) -> Option<(u32, Packet)> {
         let Some(wire) = self.wires.get_mut(link) else { return self.advance_medium(now, link) };
-        let (packet, next) = wire.arrive();
-        self.heads.set(link, next);
+        let packet = *wire.front();
+        let arrived = wire.pop();
+        self.heads.set(link, wire.next_arrival());
         self.hops += 1;
-        match packet {
-            Ok(packet) => self.forward(now, packet),
-            Err(packet) => {
-                self.lose(now, packet);
-                None
-            }
+        if !arrived {
+            self.lose(now, packet);
+            return None;
         }
+        self.forward(now, packet)
     }
 
-    #[inline]
-    fn forward(&mut self, now: Nanos, mut packet: Packet) -> Option<(u32, Packet)> {
-        packet.route += 1;
-        let hop = self.routes[packet.route as usize];
+    #[inline(always)]
+    fn forward(&mut self, now: Nanos, packet: Packet) -> Option<(u32, Packet)> {
+        let route = packet.route + 1;
+        let hop = self.routes[route as usize];
         if hop & SINK != 0 {
             return Some((hop & !SINK, packet));
         }
-        self.enter(now, hop, packet);
+        self.enter(now, route, packet.bytes, || packet);
         None
     }
 
-    #[inline]
-    fn enter(&mut self, now: Nanos, hop: u32, packet: Packet) {
+    #[inline(always)]
+    fn enter(&mut self, now: Nanos, route: u32, bytes: u16, make: impl Fn() -> Packet) {
+        let hop = self.routes[route as usize];
         let Some(wire) = self.wires.get_mut(hop as usize) else {
-            self.enter_medium(now, hop, packet);
+            self.enter_medium(now, hop, Packet { route, ..make() });
             return;
         };
-        match wire.offer(now, packet) {
-            Offer::Behind => {}
-            Offer::First(arrives) => self.heads.set(hop as usize, arrives),
-            Offer::Dropped(_) => self.lose(now, packet),
+        match wire.offer_made(now, u32::from(bytes), &make) {
+            Offer::Behind => wire.back_mut().route = route,
+            Offer::First(arrives) => {
+                wire.back_mut().route = route;
+                self.heads.set(hop as usize, arrives);
+            }
+            Offer::Dropped(_) => self.lose(now, Packet { route, ..make() }),
         }
     }
 

@@ -82,7 +82,7 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn receive(&mut self, sink: u32, packet: Packet) {
         if packet.has(flags::DATAGRAM) {
             self.datagrams[packet.ack as usize].arrived(packet.bytes);
@@ -129,7 +129,7 @@ impl<K: Key> World<'_, K> {
     fn send_datagram(&mut self, index: usize) {
         let flow = &mut self.datagrams[index];
         let (packet, next) = flow.send(self.now, index as u32);
-        self.net.send(self.now, packet);
+        self.net.send(self.now, packet.route, packet.bytes, || packet);
         if next != NEVER {
             self.timers.push(next, TimerKind::Datagram, index as u32);
         }

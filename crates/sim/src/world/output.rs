@@ -135,27 +135,30 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let connection = &mut self.connections[endpoint.connection as usize];
         let bytes = connection.header_bytes + segment.len;
-        let mut packet = Packet {
-            route: endpoint.route,
+        let (level, wnd) = level(connection.is_mptcp(), connection.window);
+        let (route, ack) = (endpoint.route, endpoint.receiver.next as u32);
+        let data_ack = connection.sides[index & 1].receive.next as u32;
+        let tsecr = endpoint.receiver.acknowledged();
+        let make = || Packet {
+            route,
             seq: number as u32,
-            ack: endpoint.receiver.next as u32,
+            ack,
             data_seq: segment.data_seq as u32,
-            data_ack: connection.sides[index & 1].receive.next as u32,
-            wnd: 0,
+            data_ack,
+            wnd,
             tsval: now_us,
-            tsecr: endpoint.receiver.acknowledged(),
+            tsecr,
             sack: NO_SACK,
             bytes,
-            flags: flags::DATA | flags::ACK | extra_flags,
+            flags: flags::DATA | flags::ACK | extra_flags | level,
         };
-        stamp_level(&mut packet, connection.is_mptcp(), connection.window);
         endpoint.sender.sent(number, segment, u32::from(bytes), now_us);
         if !endpoint.sender.timer.is_armed() {
             let deadline = endpoint.sender.deadline(now);
             endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
         }
         let at = endpoint.jitter.as_mut().map_or(now, |jitter| jitter.delay(now));
-        self.emit(at, index, packet);
+        self.emit(at, index, bytes, make);
     }
 
     /// An acknowledgement without payload.
@@ -168,48 +171,47 @@ impl<K: Key> World<'_, K> {
         let now_us = self.now_us();
         let endpoint = &mut self.endpoints[index];
         let connection = &self.connections[endpoint.connection as usize];
-        let mut packet = Packet {
-            route: endpoint.route,
-            seq: endpoint.sender.next as u32,
-            ack: endpoint.receiver.next as u32,
-            data_seq: 0,
-            data_ack: connection.sides[index & 1].receive.next as u32,
-            wnd: 0,
-            tsval: now_us,
-            tsecr: endpoint.receiver.acknowledged(),
-            sack: NO_SACK,
-            bytes: connection.ack_bytes,
-            flags,
-        };
-        stamp_level(&mut packet, connection.is_mptcp() && flags & flags::SYN == 0, connection.window);
+        let (mut bytes, mut sack) = (connection.ack_bytes, NO_SACK);
         if endpoint.receiver.has_gap() && matches!(endpoint.sender.method, Method::Sack(_)) {
             let blocks = endpoint.receiver.sack_blocks();
             // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
-            packet.bytes += 4 + 8 * u16::from(blocks.len);
-            packet.sack = self.net.sacks.put(blocks);
+            bytes += 4 + 8 * u16::from(blocks.len);
+            sack = self.net.sacks.put(blocks);
         }
-        self.emit(self.now, index, packet);
+        let (level, wnd) = level(connection.is_mptcp() && flags & flags::SYN == 0, connection.window);
+        let (route, seq, ack) = (endpoint.route, endpoint.sender.next as u32, endpoint.receiver.next as u32);
+        let data_ack = connection.sides[index & 1].receive.next as u32;
+        let tsecr = endpoint.receiver.acknowledged();
+        let make = || Packet {
+            route,
+            seq,
+            ack,
+            data_seq: 0,
+            data_ack,
+            wnd,
+            tsval: now_us,
+            tsecr,
+            sack,
+            bytes,
+            flags: flags | level,
+        };
+        self.emit(self.now, index, bytes, make);
     }
 
-    #[inline]
-    fn emit(&mut self, at: Nanos, index: usize, packet: Packet) {
+    #[inline(always)]
+    fn emit(&mut self, at: Nanos, index: usize, bytes: u16, make: impl Fn() -> Packet) {
         if let Some(trace) = &mut self.trace {
-            let sacks = &self.net.sacks;
-            trace.sent(self.now, index as u32, &packet, sacks);
+            trace.sent(self.now, index as u32, &make(), &self.net.sacks);
         }
-        self.net.send(at, packet);
+        self.net.send(at, self.endpoints[index].route, bytes, make);
     }
 }
 
+/// Flags and window of a packet that speaks for the data level and offers a window.
 #[inline]
-fn stamp_level(packet: &mut Packet, mptcp: bool, window: Option<u32>) {
-    if mptcp {
-        packet.flags |= flags::DATA_ACK;
-    }
-    if let Some(window) = window {
-        packet.wnd = window;
-        packet.flags |= flags::WINDOW;
-    }
+fn level(mptcp: bool, window: Option<u32>) -> (u16, u32) {
+    let data_ack = if mptcp { flags::DATA_ACK } else { 0 };
+    window.map_or((data_ack, 0), |window| (data_ack | flags::WINDOW, window))
 }
 
 impl Jitter {
