@@ -40,7 +40,8 @@ struct cubic_params {
 #define CUBIC_K_FACTOR             2681735677ull /* 2^40 / 410 */
 #define CUBIC_OFFSET_MAX           (1u << 18)    /* 256 s: 410 * 2^54 < 2^63 */
 #define CUBIC_WINDOW_MAX           (1u << 30)
-#define CUBIC_HYSTART_WINDOW       16 /* packets; below it HyStart does not look */
+#define CUBIC_PER_MAX              (1u << 31) /* so that a counter below it plus an ACK fits u32 */
+#define CUBIC_HYSTART_WINDOW       16         /* packets; below it HyStart does not look */
 #define CUBIC_HYSTART_SAMPLES      8
 #define CUBIC_HYSTART_SPACING_US   2000 /* ACKs closer than this belong to one train */
 #define CUBIC_HYSTART_DELAY_MIN_US 4000
@@ -147,7 +148,7 @@ AB_INLINE u32 cubic_per(const struct ab_cc *cc, const struct cubic_state *s, u32
 		per = ab_min_u64(per, 20);
 	if (e->w_est > cwnd)
 		per = ab_min_u64(per, cwnd / (e->w_est - cwnd));
-	return (u32)ab_min_u64(ab_max_u64(per, 2), AB_U32_MAX);
+	return (u32)ab_min_u64(ab_max_u64(per, 2), CUBIC_PER_MAX);
 }
 
 AB_INLINE void cubic_hystart_round(const struct ab_cc *cc, struct cubic_state *s)
