@@ -185,7 +185,15 @@ fn params_of(raw: &'static RawAlgorithm) -> Vec<Param> {
                 Unit::Choice => doc.split(':').next().unwrap_or_default().split('|').collect(),
                 _ => Vec::new(),
             };
-            Param { name: text(row.name), unit, default: row.default, min: row.min, max: row.max, doc, choices }
+            Param {
+                name: text(row.name),
+                unit,
+                default: row.default,
+                min: row.min,
+                max: row.max,
+                doc,
+                choices,
+            }
         })
         .collect()
 }
