@@ -221,7 +221,9 @@ mod tests {
     fn the_mirror_has_the_layout_of_the_contract() {
         #[allow(unsafe_code)]
         // SAFETY: ab_layout has ab_layout_len elements, both constant.
-        let layout = unsafe { std::slice::from_raw_parts((&raw const ab_layout).cast::<u32>(), ab_layout_len as usize) };
+        let layout = unsafe {
+            std::slice::from_raw_parts((&raw const ab_layout).cast::<u32>(), ab_layout_len as usize)
+        };
         let mirror = [
             size_of::<View>(),
             offset_of!(View, cwnd),

@@ -8,8 +8,8 @@ mod abi;
 mod registry;
 
 pub use abi::{
-    CaState, Conn, HOT_STATE_BYTES, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH, Out,
-    PUBLIC_WORDS, Peer, SSTHRESH_INFINITE, View,
+    CaState, Conn, HOT_STATE_BYTES, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH,
+    Out, PUBLIC_WORDS, Peer, SSTHRESH_INFINITE, View,
 };
 pub use registry::{Algorithm, Coupling, Hosts, Kind, Param, Unit, algorithms, find};
 
@@ -44,7 +44,12 @@ impl Controller {
     pub fn new(algorithm: &'static Algorithm, params: &[u32]) -> Self {
         assert_eq!(params.len(), algorithm.params().len(), "{}: parameter count", algorithm.name());
         for (value, param) in params.iter().zip(algorithm.params()) {
-            assert!((param.min..=param.max).contains(value), "{}: {} out of range", algorithm.name(), param.name);
+            assert!(
+                (param.min..=param.max).contains(value),
+                "{}: {} out of range",
+                algorithm.name(),
+                param.name
+            );
         }
         let mut words = [0; abi::MAX_PARAMS];
         words[..params.len()].copy_from_slice(params);
