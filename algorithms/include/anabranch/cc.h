@@ -179,9 +179,11 @@ enum ab_hosts { AB_SIM = 0, AB_BOTH = 1 };
 /*
  * Parameters: every algorithm file has AB_PARAMS_<name>(P) with one line per parameter,
  *   P(field, unit, default, min, max, "what it is")
- * where the field is a u32 of `struct <name>_params` in declaration order and `unit` says how the
- * integer is to be read (and how a scenario writes it).
+ * where the field is a u32 of `struct <name>_params { AB_PARAMS_<name>(AB_PARAM_FIELD) }` and `unit` says
+ * how the integer is to be read (and how a scenario writes it).
  */
+#define AB_PARAM_FIELD(field, unit, def, min, max, doc) u32 field;
+
 enum ab_unit {
 	AB_UNIT_COUNT = 0,    /* a plain number */
 	AB_UNIT_PACKETS = 1,  /* "100 packets" */
