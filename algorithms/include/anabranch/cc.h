@@ -59,7 +59,7 @@ struct ab_view {
 	u32 prior_cwnd; /* cwnd when the current or last recovery began */
 	u32 in_flight;
 	u32 prior_in_flight; /* before this ACK */
-	u32 acked;	     /* packets newly acknowledged cumulatively by this ACK */
+	u32 acked;	     /* packets this ACK acknowledges cumulatively and none before had reported */
 	u32 acked_sacked;    /* the same, plus newly SACKed */
 	u32 newly_lost;	     /* packets marked lost by this ACK */
 	u32 total_retrans;

@@ -20,6 +20,7 @@ use abi::{Call, RawOps};
 pub struct Controller {
     ops: &'static RawOps,
     algorithm: &'static Algorithm,
+    kind: Kind,
     params: [u32; abi::MAX_PARAMS],
     state: [u64; abi::HOT_STATE_BYTES / 8],
     cold: Option<Box<[u64]>>,
@@ -57,6 +58,7 @@ impl Controller {
         Self {
             ops: algorithm.ops(),
             algorithm,
+            kind: algorithm.kind(),
             params: words,
             state: [0; abi::HOT_STATE_BYTES / 8],
             cold: (cold_words > 0).then(|| vec![0; cold_words].into_boxed_slice()),
@@ -72,6 +74,12 @@ impl Controller {
     /// The algorithm.
     pub fn algorithm(&self) -> &'static Algorithm {
         self.algorithm
+    }
+
+    /// What the algorithm controls.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The hot state as the algorithm left it, for tests and traces.

@@ -1,1 +1,42 @@
-//! Links.
+//! Links as pure state machines: the clock and the random numbers are arguments.
+//!
+//! A [`Wire`] is one direction of a cable: a drop-tail queue, a transmitter of constant rate and a
+//! propagation delay. A [`Medium`] is a half-duplex channel that stations share by the distributed
+//! coordination function of 802.11. The simulator drives both in virtual time; nothing here knows which
+//! clock it is on.
+//!
+//! Because a packet's departure is known when it is accepted, a wire needs one event per packet: its
+//! arrival at the far end. All times are nanoseconds.
+
+pub mod medium;
+mod rate;
+pub mod rng;
+pub mod wire;
+
+pub use medium::{Medium, MediumConfig};
+pub use rate::ByteTime;
+pub use rng::{Probability, Rng, Streams};
+pub use wire::{Limit, Offer, Wire, WireConfig};
+
+/// Time in nanoseconds.
+pub type Nanos = u64;
+
+/// The end of time: no event is due.
+pub const NEVER: Nanos = Nanos::MAX;
+
+/// What a link carries.
+pub trait Frame: Copy {
+    /// Size on the wire.
+    fn bytes(&self) -> u32;
+}
+
+/// Why a packet is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drop {
+    /// The queue was full.
+    Queue,
+    /// The link was down.
+    Down,
+    /// Random loss, or a frame retried too often.
+    Loss,
+}

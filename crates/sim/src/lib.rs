@@ -1,9 +1,31 @@
 //! The deterministic packet-level simulator.
+//!
+//! A run is a function of a scenario and a seed. The clock is a count of nanoseconds; simultaneous events
+//! have a fixed order; every random number comes from a stream that the seed and a name determine.
+
+mod datagram;
+mod engine;
+mod measure;
+mod mptcp;
+mod net;
+mod packet;
+mod scheduler;
+mod tcp;
+#[cfg(test)]
+mod testing;
+mod trace;
+mod world;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use anabranch_record::model::Measurements;
 use anabranch_scenario::model::Scenario;
+
+use engine::heads::Key;
+use trace::Trace;
+use world::World;
+
+pub use scheduler::{SCHEDULERS, SchedulerInfo};
 
 /// How a caller watches and stops a run.
 #[derive(Debug, Default)]
@@ -19,6 +41,36 @@ pub struct Control {
 pub struct Interrupted;
 
 /// Runs a scenario with a seed.
-pub fn run(_scenario: &Scenario, _seed: u64, _control: &Control) -> Result<Measurements, Interrupted> {
-    Ok(Measurements::default())
+///
+/// # Errors
+/// [`Interrupted`] if `control.cancel` was set before the end.
+pub fn run(scenario: &Scenario, seed: u64, control: &Control) -> Result<Measurements, Interrupted> {
+    if net::narrow_fits(scenario) {
+        run_with::<u64>(scenario, seed, control)
+    } else {
+        run_with::<u128>(scenario, seed, control)
+    }
+}
+
+fn run_with<K: Key>(scenario: &Scenario, seed: u64, control: &Control) -> Result<Measurements, Interrupted> {
+    let mut world = World::<K>::new(scenario, seed);
+    world.run(control)?;
+    Ok(world.measurements())
+}
+
+/// Runs a scenario and returns the first `limit` packets that its endpoints sent, and the packets lost, as
+/// text: time in seconds, number of the subflow in the scenario, direction, what the packet says.
+///
+/// # Errors
+/// [`Interrupted`] if `control.cancel` was set before the end.
+pub fn trace(scenario: &Scenario, seed: u64, limit: usize, control: &Control) -> Result<String, Interrupted> {
+    let mut world = World::<u128>::new(scenario, seed);
+    world.trace = Some(Trace::new(limit));
+    world.net.log_drops();
+    world.run(control)?;
+    let mut trace = world.trace.take().unwrap_or_default();
+    for (time, packet) in world.net.take_drops() {
+        trace.lost(time, world.net.sink_of(packet), &packet);
+    }
+    Ok(trace.finish())
 }

@@ -1,0 +1,139 @@
+//! The next event of every link: a tournament tree over one key per link.
+//!
+//! A link owns the FIFO of its packets, so only the time of its next event takes part. Keys are ordered by
+//! time, then by link: the order of simultaneous events is part of the promise that a seed gives the same
+//! bytes. The tree is rebuilt along one path per change, without branches.
+
+use anabranch_link::{NEVER, Nanos};
+
+/// A tournament over `leaves` links.
+pub(crate) struct Heads<K> {
+    /// `nodes[1]` is the winner; the leaves begin at `leaves`.
+    nodes: Vec<K>,
+    leaves: usize,
+    id_bits: u32,
+}
+
+/// A time and a link in one ordered word.
+pub(crate) trait Key: Copy + Ord {
+    /// Bits for the time beside `id_bits` for the link.
+    fn time_bits(id_bits: u32) -> u32;
+    /// The key of an event; later than any event for [`NEVER`].
+    fn pack(time: Nanos, id: usize, id_bits: u32) -> Self;
+    /// The time, [`NEVER`] if there is no event.
+    fn time(self, id_bits: u32) -> Nanos;
+    /// The link.
+    fn id(self, id_bits: u32) -> usize;
+}
+
+/// 64 bits suffice for most scenarios: 1,000 links leave 208 days, a million links leave 4.8 hours.
+impl Key for u64 {
+    fn time_bits(id_bits: u32) -> u32 {
+        63 - id_bits
+    }
+    #[inline]
+    fn pack(time: Nanos, id: usize, id_bits: u32) -> Self {
+        if time == NEVER { u64::MAX } else { time << id_bits | id as u64 }
+    }
+    #[inline]
+    fn time(self, id_bits: u32) -> Nanos {
+        if self == u64::MAX { NEVER } else { self >> id_bits }
+    }
+    #[inline]
+    fn id(self, id_bits: u32) -> usize {
+        (self & ((1 << id_bits) - 1)) as usize
+    }
+}
+
+/// For scenarios that are longer or larger.
+impl Key for u128 {
+    fn time_bits(_: u32) -> u32 {
+        64
+    }
+    #[inline]
+    fn pack(time: Nanos, id: usize, _: u32) -> Self {
+        u128::from(time) << 64 | id as u128
+    }
+    #[inline]
+    fn time(self, _: u32) -> Nanos {
+        (self >> 64) as u64
+    }
+    #[inline]
+    fn id(self, _: u32) -> usize {
+        self as u64 as usize
+    }
+}
+
+impl<K: Key> Heads<K> {
+    /// A tree over `links` links without events.
+    pub(crate) fn new(links: usize) -> Self {
+        let leaves = links.next_power_of_two().max(2);
+        let id_bits = leaves.trailing_zeros();
+        Self { nodes: vec![K::pack(NEVER, 0, id_bits); 2 * leaves], leaves, id_bits }
+    }
+
+    /// Whether keys of this width can hold every time up to `end` for that many links.
+    pub(crate) fn fits(links: usize, end: Nanos) -> bool {
+        let id_bits = links.next_power_of_two().max(2).trailing_zeros();
+        K::time_bits(id_bits) >= 64 || end >> K::time_bits(id_bits) == 0
+    }
+
+    /// The next event as (time, link); the time is [`NEVER`] if there is none.
+    #[inline]
+    pub(crate) fn first(&self) -> (Nanos, usize) {
+        let winner = self.nodes[1];
+        (winner.time(self.id_bits), winner.id(self.id_bits))
+    }
+
+    /// Sets the time of a link's next event.
+    #[inline]
+    pub(crate) fn set(&mut self, link: usize, time: Nanos) {
+        let mut key = K::pack(time, link, self.id_bits);
+        let mut node = self.leaves + link;
+        let nodes = &mut self.nodes[..2 * self.leaves];
+        nodes[node] = key;
+        while node > 1 {
+            key = key.min(nodes[node ^ 1]);
+            node >>= 1;
+            nodes[node] = key;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_the_earliest_then_the_lowest(
+            sets in prop::collection::vec((0_usize..37, prop_oneof![Just(NEVER), 0_u64..20]), 1..200)
+        ) {
+            let mut narrow = Heads::<u64>::new(37);
+            let mut wide = Heads::<u128>::new(37);
+            let mut plain = vec![NEVER; 37];
+            for (link, time) in sets {
+                narrow.set(link, time);
+                wide.set(link, time);
+                plain[link] = time;
+                let (id, &earliest) = plain.iter().enumerate().min_by_key(|&(_, &t)| t).expect("not empty");
+                prop_assert_eq!(narrow.first().0, earliest);
+                prop_assert_eq!(wide.first().0, earliest);
+                if earliest != NEVER {
+                    prop_assert_eq!(narrow.first().1, id);
+                    prop_assert_eq!(wide.first().1, id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_million_links_for_five_hours_need_the_wide_key() {
+        let hours = |h: u64| h * 3600 * 1_000_000_000;
+        assert!(Heads::<u64>::fits(1000, hours(24)));
+        assert!(Heads::<u64>::fits(1 << 20, hours(2)));
+        assert!(!Heads::<u64>::fits(1 << 20, hours(5)));
+        assert!(Heads::<u128>::fits(1 << 20, hours(5)));
+    }
+}

@@ -1,0 +1,4 @@
+//! Events: which comes next.
+
+pub(crate) mod heads;
+pub(crate) mod timers;

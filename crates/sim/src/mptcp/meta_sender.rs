@@ -1,0 +1,271 @@
+//! The data-level send queue: what the application has to send, cut into segments, with the subflows that
+//! have carried each.
+
+use std::collections::VecDeque;
+
+/// A data-level segment that has been sent and is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct DataSegment {
+    /// First byte.
+    offset: u64,
+    len: u16,
+    queued_again: bool,
+    /// One bit per subflow that has carried it.
+    carried_by: u32,
+}
+
+/// What is to be sent next at the data level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub(crate) number: u64,
+    pub(crate) len: u16,
+    pub(crate) carried_by: u32,
+    pub(crate) reinjection: bool,
+}
+
+/// State of the sending side of a connection.
+pub(crate) struct MetaSender {
+    /// Oldest unacknowledged data-level segment.
+    pub(crate) una: u64,
+    /// Next data-level segment to be cut.
+    pub(crate) next: u64,
+    outstanding: VecDeque<DataSegment>,
+    reinject: VecDeque<u64>,
+    /// First byte not cut yet.
+    next_byte: u64,
+    /// First byte not acknowledged.
+    una_byte: u64,
+    /// Bytes the application has written so far; `None`: always more.
+    written: Option<u64>,
+    segment_bytes: u16,
+    send_buffer: u64,
+    /// First byte that the receiver has not yet allowed.
+    window_edge: u64,
+    /// Whether the segments have to be remembered (MPTCP) or the subflow's are enough (TCP).
+    remembers: bool,
+    /// Reinjected segments so far.
+    pub(crate) reinjections: u64,
+}
+
+impl MetaSender {
+    pub(crate) fn new(segment_bytes: u16, send_buffer: Option<u64>, remembers: bool) -> Self {
+        Self {
+            una: 0,
+            next: 0,
+            outstanding: VecDeque::new(),
+            reinject: VecDeque::new(),
+            next_byte: 0,
+            una_byte: 0,
+            written: Some(0),
+            segment_bytes,
+            send_buffer: send_buffer.unwrap_or(u64::MAX),
+            window_edge: 0,
+            remembers,
+            reinjections: 0,
+        }
+    }
+
+    /// The application has this much to send in all; `None`: without end.
+    pub(crate) fn write(&mut self, bytes: Option<u64>) {
+        self.written = bytes;
+    }
+
+    /// The application stops: what is cut is still delivered.
+    pub(crate) fn stop(&mut self) {
+        self.written = Some(self.next_byte.min(self.written.unwrap_or(u64::MAX)));
+    }
+
+    /// Whether everything written has been acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.written == Some(self.una_byte)
+    }
+
+    /// Whether nothing waits to be sent, window or not.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.reinject.is_empty() && self.written.is_some_and(|written| self.next_byte >= written)
+    }
+
+    /// The length of the next new segment, if the application, the send buffer and the receiver's window let
+    /// one out.
+    #[inline]
+    pub(crate) fn next_len(&self) -> Option<u16> {
+        let left = self.written.map_or(u64::MAX, |written| written - self.next_byte);
+        let len = left.min(u64::from(self.segment_bytes));
+        let end = self.next_byte + len;
+        let fits = len > 0 && end <= self.window_edge && end - self.una_byte <= self.send_buffer;
+        fits.then_some(len as u16)
+    }
+
+    /// What is to be sent next: reinjections before new data.
+    pub(crate) fn candidate(&mut self) -> Option<Candidate> {
+        while let Some(&number) = self.reinject.front() {
+            if let Some(segment) = self.get(number) {
+                let (len, carried_by) = (segment.len, segment.carried_by);
+                return Some(Candidate { number, len, carried_by, reinjection: true });
+            }
+            self.reinject.pop_front();
+        }
+        let len = self.next_len()?;
+        Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
+    }
+
+    /// Forgets which subflows have carried a reinjected segment: all have.
+    pub(crate) fn clear_carriers(&mut self, number: u64) {
+        if let Some(segment) = self.get_mut(number) {
+            segment.carried_by = 0;
+        }
+    }
+
+    /// A candidate has been given to a subflow.
+    #[inline]
+    pub(crate) fn sent(&mut self, number: u64, len: u16, subflow: u32) {
+        if number < self.next {
+            self.reinject.pop_front();
+            self.reinjections += 1;
+            if let Some(segment) = self.get_mut(number) {
+                segment.carried_by |= 1 << subflow;
+                segment.queued_again = false;
+            }
+            return;
+        }
+        if self.remembers {
+            self.outstanding.push_back(DataSegment {
+                offset: self.next_byte,
+                len,
+                queued_again: false,
+                carried_by: 1 << subflow,
+            });
+        }
+        self.next += 1;
+        self.next_byte += u64::from(len);
+    }
+
+    /// Queues a segment again, for another subflow; nothing happens if it has been acknowledged.
+    pub(crate) fn reinject(&mut self, number: u64) {
+        if let Some(segment) = self.get_mut(number)
+            && !segment.queued_again
+        {
+            segment.queued_again = true;
+            self.reinject.push_back(number);
+        }
+    }
+
+    fn get(&self, number: u64) -> Option<&DataSegment> {
+        self.outstanding.get(usize::try_from(number.checked_sub(self.una)?).ok()?)
+    }
+
+    fn get_mut(&mut self, number: u64) -> Option<&mut DataSegment> {
+        self.outstanding.get_mut(usize::try_from(number.checked_sub(self.una)?).ok()?)
+    }
+
+    /// A data acknowledgement with the window beyond it (`None`: unlimited). MPTCP only.
+    pub(crate) fn acknowledged(&mut self, number: u64, window: Option<u32>) {
+        while self.una < number {
+            let segment = self.outstanding.pop_front().expect("only what was sent is acknowledged");
+            self.una_byte = segment.offset + u64::from(segment.len);
+            self.una += 1;
+        }
+        if number == self.una {
+            self.open_window(window);
+        }
+    }
+
+    /// The only subflow has acknowledged this many segments and bytes. TCP only.
+    #[inline]
+    pub(crate) fn acknowledged_bytes(&mut self, segments: u64, bytes: u64, window: Option<u32>) {
+        self.una += segments;
+        self.una_byte += bytes;
+        self.open_window(window);
+    }
+
+    /// The receiver allows this much beyond what it has acknowledged; a window never shrinks.
+    #[inline]
+    pub(crate) fn open_window(&mut self, window: Option<u32>) {
+        let edge = window.map_or(u64::MAX, |window| self.una_byte + u64::from(window));
+        self.window_edge = self.window_edge.max(edge);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sender(send_buffer: Option<u64>) -> MetaSender {
+        let mut sender = MetaSender::new(1000, send_buffer, true);
+        sender.open_window(None);
+        sender
+    }
+
+    fn send(sender: &mut MetaSender, subflow: u32) -> Option<u64> {
+        let candidate = sender.candidate()?;
+        sender.sent(candidate.number, candidate.len, subflow);
+        Some(candidate.number)
+    }
+
+    #[test]
+    fn the_last_segment_of_a_file_is_what_is_left() {
+        let mut sender = sender(None);
+        sender.write(Some(2500));
+        let lens: Vec<u16> = std::iter::from_fn(|| {
+            let candidate = sender.candidate()?;
+            sender.sent(candidate.number, candidate.len, 0);
+            Some(candidate.len)
+        })
+        .collect();
+        assert_eq!(lens, [1000, 1000, 500]);
+        sender.acknowledged(3, None);
+        assert!(sender.is_done());
+    }
+
+    #[test]
+    fn the_send_buffer_bounds_what_is_unacknowledged() {
+        let mut sender = sender(Some(2500));
+        sender.write(None);
+        assert_eq!(send(&mut sender, 0), Some(0));
+        assert_eq!(send(&mut sender, 0), Some(1));
+        assert_eq!(send(&mut sender, 0), None);
+        sender.acknowledged(1, None);
+        assert_eq!(send(&mut sender, 0), Some(2));
+    }
+
+    #[test]
+    fn the_window_is_relative_to_the_data_acknowledgement() {
+        let mut sender = MetaSender::new(1000, None, true);
+        sender.write(None);
+        assert_eq!(sender.candidate(), None, "no window has been offered");
+        sender.open_window(Some(2000));
+        assert_eq!(
+            (send(&mut sender, 0), send(&mut sender, 0), send(&mut sender, 0)),
+            (Some(0), Some(1), None)
+        );
+        sender.acknowledged(1, Some(2000));
+        assert_eq!(send(&mut sender, 0), Some(2));
+    }
+
+    #[test]
+    fn a_reinjection_goes_before_new_data_and_knows_its_carriers() {
+        let mut sender = sender(None);
+        sender.write(None);
+        send(&mut sender, 0);
+        send(&mut sender, 1);
+        sender.reinject(0);
+        sender.reinject(0);
+        let candidate = sender.candidate().expect("a reinjection");
+        assert_eq!((candidate.number, candidate.carried_by, candidate.reinjection), (0, 1, true));
+        sender.sent(0, candidate.len, 1);
+        assert_eq!(send(&mut sender, 0), Some(2));
+        assert_eq!(sender.reinjections, 1);
+    }
+
+    #[test]
+    fn what_is_acknowledged_is_not_reinjected() {
+        let mut sender = sender(None);
+        sender.write(None);
+        send(&mut sender, 0);
+        sender.reinject(0);
+        sender.acknowledged(1, None);
+        assert_eq!(send(&mut sender, 1), Some(1));
+        sender.reinject(0);
+        assert_eq!(send(&mut sender, 1), Some(2));
+    }
+}

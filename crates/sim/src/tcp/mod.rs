@@ -1,0 +1,13 @@
+//! One subflow's TCP: the sending half, the receiving half, round-trip times and loss recovery.
+//!
+//! Sequence numbers count segments: a segment is cut once and never re-cut, so its number identifies its
+//! bytes. Left out, and who could notice: urgent data, FIN and TIME-WAIT (a connection ends when its data
+//! is acknowledged), window probes (no scenario closes the window for good), reordering-tolerant loss
+//! detection (RACK-TLP) and spurious-timeout detection: no link here reorders.
+
+pub(crate) mod newreno;
+pub(crate) mod receiver;
+pub(crate) mod rtt;
+pub(crate) mod sack;
+pub(crate) mod segments;
+pub(crate) mod sender;

@@ -1,0 +1,196 @@
+//! The receiving half: reassembly, selective acknowledgements, delayed acknowledgements.
+
+use crate::{
+    engine::timers::Lazy,
+    packet::{MAX_SACK_BLOCKS, SackBlocks},
+};
+
+/// An out-of-order segment that is held.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    data_seq: u32,
+    len: u16,
+    present: bool,
+}
+
+/// What an arriving segment was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// The next one, and nothing was held back.
+    InOrder,
+    /// The next one, and held segments could follow it.
+    FilledGap,
+    /// Beyond a gap.
+    OutOfOrder,
+    /// Already here.
+    Duplicate,
+}
+
+/// State of one receiving half.
+#[derive(Default)]
+pub(crate) struct Receiver {
+    /// Next segment expected.
+    pub(crate) next: u64,
+    held: Vec<Held>,
+    held_count: u32,
+    /// Ranges of held segments, most recently changed first (RFC 2018 section 4).
+    ranges: Vec<(u64, u64)>,
+    /// RFC 7323 TS.Recent.
+    ts_recent: u32,
+    /// RFC 7323 Last.ACK.sent.
+    last_ack_sent: u64,
+    /// In-order segments that no acknowledgement has covered.
+    pub(crate) unacknowledged: u32,
+    pub(crate) delayed: Lazy,
+}
+
+impl Receiver {
+    /// Takes the segment `number`; in-order payload goes to `deliver` as (data sequence number, length).
+    pub(crate) fn accept(
+        &mut self,
+        number: u64,
+        len: u16,
+        data_seq: u32,
+        tsval: u32,
+        mut deliver: impl FnMut(u32, u16),
+    ) -> Arrival {
+        // RFC 7323 section 4.3, rule 2: only a segment that the next acknowledgement is about is echoed.
+        if number <= self.last_ack_sent {
+            self.ts_recent = tsval;
+        }
+        if number < self.next || self.is_held(number) {
+            return Arrival::Duplicate;
+        }
+        if number > self.next {
+            self.hold(number, Held { data_seq, len, present: true });
+            return Arrival::OutOfOrder;
+        }
+        deliver(data_seq, len);
+        self.next += 1;
+        self.unacknowledged += 1;
+        if self.held_count == 0 {
+            return Arrival::InOrder;
+        }
+        while self.is_held(self.next) {
+            let held = std::mem::take(self.slot(self.next));
+            deliver(held.data_seq, held.len);
+            self.held_count -= 1;
+            self.next += 1;
+            self.unacknowledged += 1;
+        }
+        let next = self.next;
+        self.ranges.retain(|&(_, end)| end > next);
+        Arrival::FilledGap
+    }
+
+    /// A handshake packet has brought the peer's clock.
+    pub(crate) fn note_timestamp(&mut self, tsval: u32) {
+        self.ts_recent = tsval;
+    }
+
+    fn slot(&mut self, number: u64) -> &mut Held {
+        let mask = self.held.len() - 1;
+        &mut self.held[number as usize & mask]
+    }
+
+    fn is_held(&mut self, number: u64) -> bool {
+        self.held_count > 0 && number - self.next < self.held.len() as u64 && self.slot(number).present
+    }
+
+    fn hold(&mut self, number: u64, held: Held) {
+        if number - self.next >= self.held.len() as u64 {
+            let mut larger =
+                vec![Held::default(); ((number - self.next + 1) as usize).next_power_of_two().max(8)];
+            let mask = larger.len() - 1;
+            for kept in self.next..self.next + self.held.len() as u64 {
+                larger[kept as usize & mask] = *self.slot(kept);
+            }
+            self.held = larger;
+        }
+        *self.slot(number) = held;
+        self.held_count += 1;
+        let mut range = (number, number + 1);
+        self.ranges.retain(|&(from, to)| {
+            let touches = to == range.0 || from == range.1;
+            if touches {
+                range = (range.0.min(from), range.1.max(to));
+            }
+            !touches
+        });
+        self.ranges.insert(0, range);
+    }
+
+    /// Whether segments are held behind a gap.
+    pub(crate) fn has_gap(&self) -> bool {
+        self.held_count > 0
+    }
+
+    /// The blocks an acknowledgement reports: the newest first (RFC 2018 section 4).
+    pub(crate) fn sack_blocks(&self) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        for &(from, to) in self.ranges.iter().take(MAX_SACK_BLOCKS) {
+            blocks.blocks[usize::from(blocks.len)] = (from as u32, to as u32);
+            blocks.len += 1;
+        }
+        blocks
+    }
+
+    /// An acknowledgement leaves; returns the timestamp that it echoes.
+    pub(crate) fn acknowledged(&mut self) -> u32 {
+        self.last_ack_sent = self.next;
+        self.unacknowledged = 0;
+        self.delayed.disarm();
+        self.ts_recent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(receiver: &mut Receiver, number: u64) -> (Arrival, Vec<u32>) {
+        let mut delivered = Vec::new();
+        let arrival =
+            receiver.accept(number, 1000, number as u32, number as u32, |data, _| delivered.push(data));
+        (arrival, delivered)
+    }
+
+    #[test]
+    fn segments_are_delivered_once_and_in_order() {
+        let mut receiver = Receiver::default();
+        assert_eq!(take(&mut receiver, 0), (Arrival::InOrder, vec![0]));
+        assert_eq!(take(&mut receiver, 2), (Arrival::OutOfOrder, vec![]));
+        assert_eq!(take(&mut receiver, 20), (Arrival::OutOfOrder, vec![]));
+        assert_eq!(take(&mut receiver, 2), (Arrival::Duplicate, vec![]));
+        assert_eq!(take(&mut receiver, 1), (Arrival::FilledGap, vec![1, 2]));
+        assert_eq!(take(&mut receiver, 1), (Arrival::Duplicate, vec![]));
+        assert_eq!(receiver.next, 3);
+        assert!(receiver.has_gap());
+    }
+
+    #[test]
+    fn the_first_block_holds_the_segment_that_has_just_come() {
+        let mut receiver = Receiver::default();
+        for number in [2, 5, 8, 11, 3] {
+            take(&mut receiver, number);
+        }
+        assert_eq!(receiver.sack_blocks().as_slice(), [(2, 4), (11, 12), (8, 9)], "RFC 2018 section 4");
+        take(&mut receiver, 4);
+        assert_eq!(
+            receiver.sack_blocks().as_slice(),
+            [(2, 6), (11, 12), (8, 9)],
+            "two ranges have become one"
+        );
+    }
+
+    #[test]
+    fn only_a_segment_that_the_next_acknowledgement_is_about_is_echoed() {
+        let mut receiver = Receiver::default();
+        take(&mut receiver, 0);
+        assert_eq!(receiver.acknowledged(), 0);
+        take(&mut receiver, 1);
+        take(&mut receiver, 2);
+        take(&mut receiver, 4);
+        assert_eq!(receiver.acknowledged(), 1, "RFC 7323: the earliest unacknowledged segment");
+    }
+}

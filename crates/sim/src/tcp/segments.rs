@@ -1,0 +1,71 @@
+//! The segments a sender has cut and not yet seen acknowledged, in a ring by number.
+
+/// What a sender remembers of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segment {
+    /// Number of the data-level segment that it carries.
+    pub(crate) data_seq: u64,
+    /// When it was last sent, in microseconds (wrapping).
+    pub(crate) sent_us: u32,
+    /// Delivery-rate estimation: packets delivered when it was last sent.
+    pub(crate) delivered: u32,
+    /// Delivery-rate estimation: when the newest of those was delivered.
+    pub(crate) delivered_us: u32,
+    /// Delivery-rate estimation: when the first packet of its flight was sent.
+    pub(crate) first_sent_us: u32,
+    /// Payload.
+    pub(crate) len: u16,
+    /// [`SACKED`], [`LOST`], [`RETRANSMITTED`], [`APP_LIMITED`].
+    pub(crate) flags: u8,
+}
+
+/// Selectively acknowledged.
+pub(crate) const SACKED: u8 = 1 << 0;
+/// Taken for lost.
+pub(crate) const LOST: u8 = 1 << 1;
+/// Sent again since it was taken for lost.
+pub(crate) const RETRANSMITTED: u8 = 1 << 2;
+/// Sent at least twice.
+pub(crate) const RESENT: u8 = 1 << 3;
+/// Sent while the application kept the sender waiting.
+pub(crate) const APP_LIMITED: u8 = 1 << 4;
+
+/// The ring. Numbers from the oldest unacknowledged one to the newest are valid.
+#[derive(Default)]
+pub(crate) struct Segments {
+    ring: Vec<Segment>,
+}
+
+impl Segments {
+    /// Stores the segment `number`; `oldest` is the oldest one still needed.
+    #[inline]
+    pub(crate) fn push(&mut self, oldest: u64, number: u64, segment: Segment) {
+        if number - oldest >= self.ring.len() as u64 {
+            self.grow(oldest, number);
+        }
+        *self.get_mut(number) = segment;
+    }
+
+    #[cold]
+    fn grow(&mut self, oldest: u64, number: u64) {
+        let mut larger = vec![Segment::default(); (2 * self.ring.len()).max(8)];
+        let mask = larger.len() as u64 - 1;
+        for kept in oldest..number {
+            larger[(kept & mask) as usize] = *self.get_mut(kept);
+        }
+        self.ring = larger;
+    }
+
+    /// The segment `number`.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: u64) -> &mut Segment {
+        let mask = self.ring.len() - 1;
+        &mut self.ring[number as usize & mask]
+    }
+
+    /// A copy of the segment `number`.
+    #[inline]
+    pub(crate) fn get(&self, number: u64) -> Segment {
+        self.ring[number as usize & (self.ring.len() - 1)]
+    }
+}

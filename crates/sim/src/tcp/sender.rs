@@ -1,0 +1,422 @@
+//! The sending half: window, timers and counters; what is common to both recoveries.
+
+use anabranch_cc::{CaState, SSTHRESH_INFINITE};
+use anabranch_link::Nanos;
+use anabranch_scenario::model::{Recovery, Transport};
+
+use super::{
+    newreno::NewReno,
+    rtt::Rtt,
+    sack::Scoreboard,
+    segments::{self, Segment, Segments},
+};
+use crate::engine::timers::Lazy;
+
+/// What may be sent next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// This segment again.
+    Retransmit(u64),
+    /// A new segment.
+    New,
+    /// Nothing.
+    Wait,
+}
+
+/// What recovery makes of an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing changes.
+    Continue,
+    /// Loss has been detected: ask for ssthresh and enter recovery.
+    Enter,
+    /// Recovery is over: the window becomes ssthresh.
+    Leave,
+}
+
+/// Delivery rate over the flight of the newest segment that an acknowledgement covers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RateSample {
+    pub(crate) prior_delivered: u32,
+    pub(crate) delivered: u32,
+    pub(crate) snd_us: u32,
+    pub(crate) rcv_us: u32,
+    pub(crate) app_limited: bool,
+    taken: bool,
+}
+
+/// What an acknowledgement has changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Absorbed {
+    /// Segments acknowledged cumulatively.
+    pub(crate) acked: u32,
+    /// Those of them that no earlier acknowledgement has reported or implied as delivered: what may raise the
+    /// window.
+    pub(crate) fresh: u32,
+    pub(crate) sacked: u32,
+    pub(crate) newly_lost: u32,
+    pub(crate) acked_bytes: u64,
+    pub(crate) prior_in_flight: u32,
+    pub(crate) duplicate: bool,
+    pub(crate) round_start: bool,
+    pub(crate) rate: RateSample,
+    /// One-way delay of the packet that was echoed, plus what its acknowledgement waited.
+    pub(crate) owd_us: u32,
+    pub(crate) owd_valid: bool,
+}
+
+/// Counters since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SenderCounters {
+    /// Data packets sent, retransmissions included.
+    pub(crate) packets: u64,
+    /// Their bytes on the wire.
+    pub(crate) bytes: u64,
+    /// Retransmissions.
+    pub(crate) retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub(crate) timeouts: u64,
+    /// Times that fast recovery was entered.
+    pub(crate) recoveries: u64,
+}
+
+/// The part that depends on how lost packets are found.
+pub(crate) enum Method {
+    NewReno(NewReno),
+    Sack(Scoreboard),
+}
+
+/// State of one sending half.
+pub(crate) struct Sender {
+    /// Oldest unacknowledged segment.
+    pub(crate) una: u64,
+    /// Next segment to be cut.
+    pub(crate) next: u64,
+    pub(crate) segments: Segments,
+    pub(crate) cwnd: u32,
+    pub(crate) cwnd_cnt: u32,
+    pub(crate) ssthresh: u32,
+    pub(crate) clamp: u32,
+    pub(crate) prior_cwnd: u32,
+    pub(crate) state: CaState,
+    /// Recovery ends when all below this is acknowledged.
+    pub(crate) recover: u64,
+    pub(crate) dupacks: u32,
+    pub(crate) limited_transmit: bool,
+    pub(crate) method: Method,
+    pub(crate) rtt: Rtt,
+    pub(crate) timer: Lazy,
+    pub(crate) counters: SenderCounters,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_since_loss: u64,
+    pub(crate) bytes_between_losses: u64,
+    /// Recovery episodes, those after a timeout included.
+    pub(crate) loss_events: u32,
+    pub(crate) delivered: u64,
+    delivered_us: u32,
+    first_sent_us: u32,
+    app_limited_until: u64,
+    cwnd_limited: bool,
+    max_out: u32,
+    usage_until: u64,
+    round_ends: u64,
+}
+
+impl Sender {
+    pub(crate) fn new(transport: &Transport) -> Self {
+        let clamp = transport.window_cap.unwrap_or(u32::MAX);
+        Self {
+            una: 0,
+            next: 0,
+            segments: Segments::default(),
+            cwnd: transport.initial_window.min(clamp),
+            cwnd_cnt: 0,
+            ssthresh: transport.initial_ssthresh.unwrap_or(SSTHRESH_INFINITE),
+            clamp,
+            prior_cwnd: 0,
+            state: CaState::Open,
+            recover: 0,
+            dupacks: 0,
+            limited_transmit: transport.limited_transmit,
+            method: match transport.recovery {
+                Recovery::NewReno => Method::NewReno(NewReno::default()),
+                Recovery::Sack => Method::Sack(Scoreboard::default()),
+            },
+            rtt: Rtt::new(transport),
+            timer: Lazy::default(),
+            counters: SenderCounters::default(),
+            bytes_acked: 0,
+            bytes_since_loss: 0,
+            bytes_between_losses: 0,
+            loss_events: 0,
+            delivered: 0,
+            delivered_us: 0,
+            first_sent_us: 0,
+            app_limited_until: 0,
+            cwnd_limited: false,
+            max_out: 0,
+            usage_until: 0,
+            round_ends: 0,
+        }
+    }
+
+    /// Packets taken to be in the network: RFC 6675's pipe, or what NewReno sent and is not acknowledged.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        match &self.method {
+            Method::NewReno(newreno) => newreno.in_flight(self),
+            Method::Sack(board) => board.pipe(self.una, self.next),
+        }
+    }
+
+    /// Segments cut and not acknowledged.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.next - self.una
+    }
+
+    /// What the window lets out next.
+    #[inline]
+    pub(crate) fn next_to_send(&mut self) -> Next {
+        match &self.method {
+            Method::NewReno(_) => NewReno::next_to_send(self),
+            Method::Sack(_) => Scoreboard::next_to_send(self),
+        }
+    }
+
+    /// Whether a new segment would fit the window, retransmissions aside.
+    #[inline]
+    pub(crate) fn can_send_new(&mut self) -> bool {
+        self.next_to_send() == Next::New
+    }
+
+    /// Takes an acknowledgement into account: everything below `ack` has arrived, and the blocks too. Only a
+    /// packet without payload (`pure`) can be a duplicate (RFC 5681 section 2).
+    #[inline]
+    pub(crate) fn absorb(&mut self, ack: u64, sacks: &[(u64, u64)], pure: bool, now_us: u32) -> Absorbed {
+        let mut absorbed = Absorbed { prior_in_flight: self.in_flight(), ..Absorbed::default() };
+        if ack > self.una {
+            self.acknowledge_up_to(ack, &mut absorbed, now_us);
+        }
+        match &mut self.method {
+            Method::NewReno(newreno) => {
+                absorbed.duplicate = pure && ack == self.una && absorbed.acked == 0 && self.next > self.una;
+                newreno.note_duplicate(absorbed.duplicate);
+            }
+            Method::Sack(_) => {
+                Scoreboard::absorb(self, sacks, &mut absorbed, now_us);
+                absorbed.duplicate = absorbed.acked == 0 && absorbed.sacked > 0;
+            }
+        }
+        if absorbed.acked > 0 {
+            self.dupacks = 0;
+        } else if absorbed.duplicate {
+            self.dupacks += 1;
+        }
+        absorbed
+    }
+
+    #[inline]
+    fn acknowledge_up_to(&mut self, ack: u64, absorbed: &mut Absorbed, now_us: u32) {
+        for number in self.una..ack {
+            let segment = self.segments.get(number);
+            absorbed.acked_bytes += u64::from(segment.len);
+            if segment.flags & segments::SACKED == 0 {
+                absorbed.fresh += 1;
+                self.deliver(segment, absorbed, now_us);
+            }
+            if let Method::Sack(board) = &mut self.method {
+                board.forget(segment.flags);
+            }
+        }
+        absorbed.acked = (ack - self.una) as u32;
+        self.una = ack;
+        self.bytes_acked += absorbed.acked_bytes;
+        self.bytes_since_loss += absorbed.acked_bytes;
+        if ack > self.round_ends {
+            absorbed.round_start = true;
+            self.round_ends = self.next;
+        }
+        let after_timeout = self.state == CaState::Loss;
+        if let Method::NewReno(newreno) = &mut self.method {
+            absorbed.fresh = newreno.acknowledged_up_to(ack, absorbed.acked, after_timeout);
+        }
+        self.rtt.end_back_off();
+    }
+
+    /// A segment has been delivered (draft-cheng-iccrg-delivery-rate-estimation).
+    #[inline]
+    pub(crate) fn deliver(&mut self, segment: Segment, absorbed: &mut Absorbed, now_us: u32) {
+        self.delivered += 1;
+        self.delivered_us = now_us;
+        let rate = &mut absorbed.rate;
+        if !rate.taken || segment.delivered.wrapping_sub(rate.prior_delivered) as i32 > 0 {
+            *rate = RateSample {
+                prior_delivered: segment.delivered,
+                delivered: 0,
+                snd_us: segment.sent_us.wrapping_sub(segment.first_sent_us),
+                rcv_us: now_us.wrapping_sub(segment.delivered_us),
+                app_limited: segment.flags & segments::APP_LIMITED != 0,
+                taken: true,
+            };
+            self.first_sent_us = segment.sent_us;
+        }
+        rate.delivered = (self.delivered as u32).wrapping_sub(rate.prior_delivered);
+    }
+
+    /// What recovery makes of what has been absorbed.
+    #[inline]
+    pub(crate) fn judge(&mut self, absorbed: &Absorbed) -> Verdict {
+        match &self.method {
+            Method::NewReno(_) => NewReno::judge(self, absorbed),
+            Method::Sack(_) => Scoreboard::judge(self, absorbed),
+        }
+    }
+
+    /// Enters fast recovery with the ssthresh that congestion control wants.
+    pub(crate) fn enter_recovery(&mut self, ssthresh: u32) {
+        self.prior_cwnd = self.cwnd;
+        self.ssthresh = ssthresh;
+        self.cwnd = ssthresh.min(self.clamp);
+        self.cwnd_cnt = 0;
+        self.state = CaState::Recovery;
+        self.recover = self.next;
+        self.counters.recoveries += 1;
+        self.lost_again();
+        match &self.method {
+            Method::NewReno(_) => NewReno::enter(self),
+            Method::Sack(_) => Scoreboard::enter(self),
+        }
+    }
+
+    /// Leaves recovery, fast or after a timeout.
+    pub(crate) fn leave_recovery(&mut self) {
+        let was = std::mem::replace(&mut self.state, CaState::Open);
+        self.dupacks = 0;
+        if was == CaState::Recovery {
+            self.cwnd = self.ssthresh.min(self.clamp);
+            self.cwnd_cnt = 0;
+        }
+        if let Method::NewReno(newreno) = &mut self.method {
+            newreno.leave();
+        }
+    }
+
+    /// Whether a timeout now begins a new episode, so that congestion control is asked for ssthresh.
+    pub(crate) fn timeout_begins_episode(&self) -> bool {
+        match self.state {
+            CaState::Open | CaState::Disorder | CaState::Cwr => true,
+            CaState::Recovery => self.una >= self.recover,
+            CaState::Loss => self.una >= self.recover || !self.rtt.is_backed_off(),
+        }
+    }
+
+    /// The retransmission timer has expired (RFC 5681 section 3.1, RFC 6298 section 5).
+    pub(crate) fn time_out(&mut self, ssthresh: Option<u32>) {
+        if let Some(ssthresh) = ssthresh {
+            self.prior_cwnd = self.cwnd;
+            self.ssthresh = ssthresh;
+            self.lost_again();
+        }
+        self.counters.timeouts += 1;
+        self.cwnd = 1;
+        self.cwnd_cnt = 0;
+        self.state = CaState::Loss;
+        self.recover = self.next;
+        self.dupacks = 0;
+        self.rtt.back_off();
+        match &self.method {
+            Method::NewReno(_) => NewReno::time_out(self),
+            Method::Sack(_) => Scoreboard::time_out(self),
+        }
+    }
+
+    fn lost_again(&mut self) {
+        self.loss_events += 1;
+        self.bytes_between_losses = self.bytes_since_loss;
+        self.bytes_since_loss = 0;
+    }
+
+    /// A segment leaves. `number` is `next` for a new one, which `segment` then describes.
+    #[inline]
+    pub(crate) fn sent(&mut self, number: u64, segment: Segment, wire_bytes: u32, now_us: u32) {
+        if self.in_flight() == 0 {
+            self.first_sent_us = now_us;
+            self.delivered_us = now_us;
+        }
+        self.counters.packets += 1;
+        self.counters.bytes += u64::from(wire_bytes);
+        let stamped = Segment {
+            sent_us: now_us,
+            delivered: self.delivered as u32,
+            delivered_us: self.delivered_us,
+            first_sent_us: self.first_sent_us,
+            flags: segment.flags & !segments::APP_LIMITED
+                | if self.app_limited_until > self.delivered { segments::APP_LIMITED } else { 0 },
+            ..segment
+        };
+        if number == self.next {
+            self.segments.push(self.una, number, stamped);
+            self.next += 1;
+            if let Method::NewReno(newreno) = &mut self.method {
+                newreno.sent_new(number);
+            }
+        } else {
+            self.counters.retransmits += 1;
+            *self.segments.get_mut(number) = stamped;
+            match &mut self.method {
+                Method::NewReno(newreno) => newreno.sent_again(number),
+                Method::Sack(_) => Scoreboard::sent_again(self, number),
+            }
+            self.segments.get_mut(number).flags |= segments::RESENT;
+        }
+    }
+
+    /// Sending has stopped: because of the window (`limited`), or for lack of data. A window that does not
+    /// limit the sender must not grow (RFC 7661; the bookkeeping is that of Linux: the fullest use of the
+    /// window in the last round counts).
+    #[inline]
+    pub(crate) fn stopped(&mut self, limited: bool) {
+        let out = (self.next - self.una) as u32;
+        if self.una >= self.usage_until || limited || (!self.cwnd_limited && out > self.max_out) {
+            self.cwnd_limited = limited;
+            self.max_out = out;
+            self.usage_until = self.next;
+        }
+        if !limited && self.in_flight() < self.cwnd {
+            self.app_limited_until = self.delivered + u64::from(self.in_flight()).max(1);
+        }
+    }
+
+    /// Whether the window limits the sender; in slow start half of it is enough, for it may double.
+    #[inline]
+    pub(crate) fn is_cwnd_limited(&self) -> bool {
+        self.cwnd_limited || (self.cwnd < self.ssthresh && self.cwnd < 2 * self.max_out)
+    }
+
+    /// Whether the last flight was held back by the application.
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited_until > self.delivered
+    }
+
+    /// Whether the window may grow now: not while it is being reduced.
+    #[inline]
+    pub(crate) fn may_grow(&self) -> bool {
+        !matches!(self.state, CaState::Recovery | CaState::Cwr)
+    }
+
+    /// When the retransmission timer should expire if it is set now.
+    #[inline]
+    pub(crate) fn deadline(&self, now: Nanos) -> Nanos {
+        now + self.rtt.rto()
+    }
+
+    /// Whether an acknowledgement of new data restarts the timer (RFC 6298 section 5.3; during NewReno's
+    /// recovery only the first partial one does, RFC 6582 section 3.2).
+    #[inline]
+    pub(crate) fn restarts_timer(&mut self) -> bool {
+        match &mut self.method {
+            Method::NewReno(newreno) if self.state == CaState::Recovery => newreno.first_partial(),
+            _ => true,
+        }
+    }
+}

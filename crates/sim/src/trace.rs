@@ -1,0 +1,79 @@
+//! Packet traces as text, one line per packet sent, for people and for golden tests.
+//!
+//! A packet that is lost has two lines: one where it was sent, one where it was lost.
+
+use std::fmt::Write as _;
+
+use anabranch_link::Nanos;
+
+use crate::packet::{NO_SACK, Packet, SackPool, flags};
+
+/// Lines of a trace.
+#[derive(Default)]
+pub(crate) struct Trace {
+    lines: Vec<(Nanos, String)>,
+    limit: usize,
+}
+
+impl Trace {
+    /// A trace of at most `limit` packets.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { lines: Vec::new(), limit }
+    }
+
+    /// An endpoint has sent a packet.
+    pub(crate) fn sent(&mut self, now: Nanos, endpoint: u32, packet: &Packet, sacks: &SackPool) {
+        self.note(now, endpoint, if endpoint & 1 == 0 { ">" } else { "<" }, packet, Some(sacks));
+    }
+
+    /// A packet was lost.
+    pub(crate) fn lost(&mut self, now: Nanos, sink: u32, packet: &Packet) {
+        self.note(now, sink ^ 1, "lost", packet, None);
+    }
+
+    fn note(&mut self, now: Nanos, endpoint: u32, what: &str, packet: &Packet, sacks: Option<&SackPool>) {
+        if self.lines.len() >= self.limit {
+            return;
+        }
+        let mut line = format!("{:>12.6} {} {what:<1}", now as f64 / 1e9, endpoint / 2);
+        describe(&mut line, packet, sacks);
+        self.lines.push((now, line));
+    }
+
+    /// The trace in order of time.
+    pub(crate) fn finish(mut self) -> String {
+        self.lines.sort_by_key(|&(now, _)| now);
+        self.lines.into_iter().fold(String::new(), |text, (_, line)| text + &line + "\n")
+    }
+}
+
+fn describe(line: &mut String, packet: &Packet, sacks: Option<&SackPool>) {
+    for (flag, name) in
+        [(flags::SYN, " SYN"), (flags::MP_CAPABLE, " MP_CAPABLE"), (flags::MP_JOIN, " MP_JOIN")]
+    {
+        if packet.has(flag) {
+            line.push_str(name);
+        }
+    }
+    if packet.has(flags::DATA) {
+        write!(line, " seq {}", packet.seq).expect("writing to a string");
+    }
+    if packet.has(flags::RETRANSMIT) {
+        line.push_str(" again");
+    }
+    if packet.has(flags::ACK) {
+        write!(line, " ack {}", packet.ack).expect("writing to a string");
+    }
+    if let (Some(sacks), true) = (sacks, packet.sack != NO_SACK) {
+        for (from, to) in sacks.peek(packet.sack).as_slice() {
+            write!(line, " sack {from}-{to}").expect("writing to a string");
+        }
+    }
+    if packet.has(flags::DATA_ACK) {
+        if packet.has(flags::DATA) {
+            write!(line, " dsn {}", packet.data_seq).expect("writing to a string");
+        }
+        write!(line, " dack {}", packet.data_ack).expect("writing to a string");
+    }
+    write!(line, " ({} B)", packet.bytes).expect("writing to a string");
+}

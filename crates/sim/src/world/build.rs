@@ -1,0 +1,197 @@
+//! From a scenario to a world at time zero.
+
+use std::collections::BTreeMap;
+
+use anabranch_cc::{Conn, Controller, Coupling, MAX_PEERS, Peer};
+use anabranch_link::{Rng, Streams};
+use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic, When};
+
+use super::{
+    Connection, Endpoint, Idle, Phase, World,
+    connection::{Group, Jitter, Side},
+};
+use crate::{
+    datagram::DatagramFlow,
+    engine::{
+        heads::Key,
+        timers::{TimerKind, Timers},
+    },
+    measure::Meter,
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender},
+    net::{Network, build::Router},
+    scheduler,
+    tcp::{receiver::Receiver, sender::Sender},
+};
+
+impl<'s, K: Key> World<'s, K> {
+    /// The world of a scenario with a seed, before its first event.
+    pub(crate) fn new(scenario: &'s Scenario, seed: u64) -> Self {
+        let streams = Streams::new(seed);
+        let endpoints: usize =
+            scenario.connections.iter().map(|connection| 2 * connection.subflows.len()).sum();
+        let net = Network::new(scenario, streams, endpoints + scenario.datagrams.len());
+        let mut world = Self {
+            scenario,
+            now: 0,
+            net,
+            timers: Timers::default(),
+            endpoints: Vec::with_capacity(endpoints),
+            connections: Vec::with_capacity(scenario.connections.len()),
+            datagrams: Vec::with_capacity(scenario.datagrams.len()),
+            meter: Meter::default(),
+            trace: None,
+            idle: Box::new(Idle::default()),
+        };
+        let mut router = Router::default();
+        for model in &scenario.connections {
+            world.add_connection(model, &mut router, streams);
+        }
+        for (index, model) in scenario.datagrams.iter().enumerate() {
+            let hops = model.hops.iter().copied();
+            let route = router.add(&mut world.net, scenario, hops, (endpoints + index) as u32);
+            let flow =
+                DatagramFlow::new(model, route, &mut streams.stream(&format!("datagram/{}", model.name)));
+            world.timers.push(flow.first(), TimerKind::Datagram, index as u32);
+            world.datagrams.push(flow);
+        }
+        for (index, change) in scenario.changes.iter().enumerate() {
+            world.timers.push(change.at, TimerKind::Change, index as u32);
+        }
+        world.begin_measuring();
+        world
+    }
+
+    fn add_connection(&mut self, model: &model::Connection, router: &mut Router, streams: Streams) {
+        let number = self.connections.len() as u32;
+        let first = self.endpoints.len() as u32;
+        let mut sides = [side(model), side(model)];
+        for (subflow, path) in model.subflows.iter().enumerate() {
+            let sinks = [self.endpoints.len() as u32 + 1, self.endpoints.len() as u32];
+            let there = router.add(&mut self.net, self.scenario, path.hops.iter().copied(), sinks[0]);
+            let back = path.hops.iter().rev().map(|hop: &Hop| hop.reversed());
+            let back = router.add(&mut self.net, self.scenario, back, sinks[1]);
+            for (side, route) in [there, back].into_iter().enumerate() {
+                let index = self.endpoints.len() as u32;
+                let coupled = join_group(&mut sides[side].groups, model, subflow, index);
+                let jitter = (side == 0 && model.transport.send_jitter > 0).then(|| {
+                    Box::new(Jitter {
+                        bound: model.transport.send_jitter,
+                        rng: streams.stream(&format!("jitter/{}/{subflow}", model.name)),
+                        last: 0,
+                    })
+                });
+                self.endpoints.push(endpoint(model, number, subflow, route, coupled, jitter));
+            }
+        }
+        let (start, file_bytes, stop) = match model.traffic {
+            Traffic::Ftp { start, stop } => (start, None, stop),
+            Traffic::File { start, bytes } => (start, Some(bytes), None),
+        };
+        sides[0].send.write(file_bytes);
+        let open = draw(start, &mut streams.stream(&format!("start/{}", model.name)));
+        self.timers.push(open, TimerKind::Open, number);
+        if let Some(stop) = stop {
+            self.timers.push(stop, TimerKind::Stop, number);
+        }
+        let transport = &model.transport;
+        self.connections.push(Connection {
+            protocol: model.protocol,
+            first,
+            subflows: model.subflows.len() as u32,
+            sides,
+            header_bytes: small(transport.header_bytes),
+            segment_bytes: small(transport.segment_bytes),
+            ack_bytes: small(transport.ack_bytes),
+            delayed_ack: transport.delayed_ack,
+            window: transport.receive_buffer.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
+            join: transport.join,
+            joining: false,
+            opened_at: open,
+            completed_at: None,
+            file_bytes,
+        });
+    }
+}
+
+fn side(model: &model::Connection) -> Side {
+    Side {
+        send: MetaSender::new(
+            small(model.transport.segment_bytes),
+            model.transport.send_buffer,
+            model.protocol == Protocol::Mptcp,
+        ),
+        receive: MetaReceiver::default(),
+        groups: Vec::new(),
+        scheduler: scheduler::make(&model.scheduler),
+    }
+}
+
+fn endpoint(
+    model: &model::Connection,
+    connection: u32,
+    subflow: usize,
+    route: u32,
+    coupled: Option<(u32, u8)>,
+    jitter: Option<Box<Jitter>>,
+) -> Endpoint {
+    let path = &model.subflows[subflow];
+    let algorithm = anabranch_cc::find(&path.congestion.name).expect("the scenario checked the name");
+    Endpoint {
+        connection,
+        route,
+        subflow: subflow as u32,
+        phase: Phase::Closed,
+        backup: path.backup,
+        segment_bytes: small(model.transport.segment_bytes),
+        sender: Sender::new(&model.transport),
+        receiver: Receiver::default(),
+        controller: Controller::new(algorithm, &path.congestion.params),
+        coupled,
+        last_ack_us: 0,
+        jitter,
+    }
+}
+
+/// The group and slot of a subflow whose algorithm couples; beyond eight it runs uncoupled.
+fn join_group(
+    groups: &mut Vec<Group>,
+    model: &model::Connection,
+    subflow: usize,
+    endpoint: u32,
+) -> Option<(u32, u8)> {
+    let wanted = &model.subflows[subflow].congestion.name;
+    let algorithm = anabranch_cc::find(wanted).expect("the scenario checked the name");
+    if algorithm.coupling() == Coupling::Single || model.protocol == Protocol::Tcp {
+        return None;
+    }
+    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
+    for path in &model.subflows[..=subflow] {
+        let next = names.len() as u32;
+        names.entry(&path.congestion.name).or_insert(next);
+    }
+    let group = names[wanted.as_str()];
+    while groups.len() <= group as usize {
+        groups.push(Group {
+            peers: [Peer::default(); MAX_PEERS],
+            words: Conn::default(),
+            members: Vec::new(),
+        });
+    }
+    let members = &mut groups[group as usize].members;
+    if members.len() == MAX_PEERS {
+        return None;
+    }
+    members.push(endpoint);
+    Some((group, members.len() as u8 - 1))
+}
+
+fn draw(when: When, rng: &mut Rng) -> u64 {
+    match when {
+        When::At(time) => time,
+        When::Uniform { from, to } => from + rng.below(to - from),
+    }
+}
+
+fn small(bytes: u32) -> u16 {
+    u16::try_from(bytes).expect("the scenario checked the sizes")
+}

@@ -1,0 +1,210 @@
+//! The host's side of the congestion-control contract (`algorithms/include/anabranch/cc.h`).
+
+use anabranch_cc::{
+    CaState, Conn, Context, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer, View,
+};
+
+use super::{Endpoint, Phase, World, connection::Group};
+use crate::{engine::heads::Key, tcp::sender::Absorbed};
+
+/// Peers and words of a subflow that is coupled with none.
+pub(super) struct Idle {
+    peers: [Peer; MAX_PEERS],
+    words: Conn,
+}
+
+impl Default for Idle {
+    fn default() -> Self {
+        Self { peers: [Peer::default(); MAX_PEERS], words: Conn::default() }
+    }
+}
+
+/// Events of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Init,
+    RttSample,
+    Loss,
+    Rto,
+    RecoveryExit,
+    Ack,
+    Rate,
+    PeerJoin,
+}
+
+impl<K: Key> World<'_, K> {
+    /// Tells an endpoint's congestion control of an event; returns ssthresh for [`Event::Loss`].
+    #[inline]
+    pub(super) fn congestion(
+        &mut self,
+        index: usize,
+        event: Event,
+        absorbed: &Absorbed,
+        rtt_us: Option<u32>,
+    ) -> u32 {
+        let endpoint = &mut self.endpoints[index];
+        let side = &mut self.connections[endpoint.connection as usize].sides[index & 1];
+        let mut view = view(endpoint, absorbed, self.now, rtt_us);
+        let (peers, conn) = match endpoint.coupled {
+            None => (&self.idle.peers, &mut self.idle.words),
+            Some((group, slot)) => {
+                let group = &mut side.groups[group as usize];
+                publish(endpoint, &mut group.peers[usize::from(slot)]);
+                view.self_index = slot;
+                view.n_usable = usable(group);
+                (&group.peers, &mut group.words)
+            }
+        };
+        let context = Context { view: &view, peers, conn };
+        let mut out = Out::default();
+        let cc = &mut endpoint.controller;
+        let answer = match event {
+            Event::Ack => {
+                cc.ack(context, &mut out);
+                0
+            }
+            Event::RttSample => {
+                cc.rtt_sample(context, &mut out);
+                0
+            }
+            Event::Loss => cc.loss(context, &mut out),
+            Event::Rto => {
+                cc.rto(context, &mut out);
+                0
+            }
+            Event::RecoveryExit => {
+                cc.recovery_exit(context, &mut out);
+                0
+            }
+            Event::Rate => {
+                cc.rate(context, &mut out);
+                0
+            }
+            Event::Init => {
+                cc.init(context, &mut out);
+                0
+            }
+            Event::PeerJoin => {
+                cc.peer_join(context, &mut out);
+                0
+            }
+        };
+        if out.mask != 0 {
+            apply(endpoint, &out);
+            if let (Some((group, slot)), true) = (endpoint.coupled, out.mask & OUT_PUB != 0) {
+                side.groups[group as usize].peers[usize::from(slot)].public = out.public;
+            }
+        }
+        answer
+    }
+
+    /// An endpoint can send from now on: congestion control begins, and its peers hear of it.
+    pub(super) fn begin_congestion_control(&mut self, index: usize) {
+        let nothing = Absorbed::default();
+        self.congestion(index, Event::Init, &nothing, None);
+        let Some((group, _)) = self.endpoints[index].coupled else { return };
+        let side = &mut self.connections[self.endpoints[index].connection as usize].sides[index & 1];
+        let group = &mut side.groups[group as usize];
+        group.words.n = u32::from(usable(group));
+        for member in group.members.clone() {
+            let member = member as usize;
+            if member != index && self.endpoints[member].phase == Phase::Established {
+                self.congestion(member, Event::PeerJoin, &nothing, None);
+            }
+        }
+    }
+}
+
+fn usable(group: &Group) -> u8 {
+    group.peers[..group.members.len()].iter().map(|peer| peer.usable).sum::<u8>().max(1)
+}
+
+#[inline]
+fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>) -> View {
+    let sender = &endpoint.sender;
+    let now_us = now / 1000;
+    View {
+        now_us,
+        bytes_acked: sender.bytes_acked,
+        rs_prior_delivered: sender.delivered - u64::from(absorbed.rate.delivered),
+        delivered: sender.delivered,
+        cwnd: sender.cwnd,
+        cwnd_cnt: sender.cwnd_cnt,
+        cwnd_clamp: sender.clamp,
+        ssthresh: sender.ssthresh,
+        prior_cwnd: sender.prior_cwnd,
+        in_flight: sender.in_flight(),
+        prior_in_flight: absorbed.prior_in_flight,
+        acked: absorbed.fresh,
+        acked_sacked: absorbed.fresh + absorbed.sacked,
+        newly_lost: absorbed.newly_lost,
+        total_retrans: sender.counters.retransmits as u32,
+        mss: u32::from(endpoint.segment_bytes),
+        rtt_us: rtt_us.unwrap_or(0),
+        srtt8_us: sender.rtt.srtt8_us,
+        mdev4_us: sender.rtt.mdev4_us,
+        min_rtt_us: sender.rtt.min_us,
+        idle_us: 0,
+        delivered_ce: 0,
+        rs_delivered: absorbed.rate.delivered,
+        rs_interval_us: absorbed.rate.snd_us.max(absorbed.rate.rcv_us),
+        rs_snd_us: absorbed.rate.snd_us,
+        rs_rcv_us: absorbed.rate.rcv_us,
+        rs_losses: absorbed.newly_lost,
+        owd_us: absorbed.owd_us,
+        ack_gap_us: (now_us as u32).wrapping_sub(endpoint.last_ack_us),
+        acked_bytes_gap: absorbed.acked_bytes as u32,
+        random: 0,
+        ca_state: sender.state as u8,
+        cwnd_limited: u8::from(sender.is_cwnd_limited()),
+        app_limited: u8::from(sender.is_app_limited()),
+        rs_app_limited: u8::from(absorbed.rate.app_limited),
+        rtt_valid: u8::from(rtt_us.is_some()),
+        owd_valid: u8::from(absorbed.owd_valid),
+        round_start: u8::from(absorbed.round_start),
+        ece: 0,
+        self_index: 0,
+        n_usable: 1,
+        reserved: [0; 2],
+    }
+}
+
+fn publish(endpoint: &Endpoint, slot: &mut Peer) {
+    let sender = &endpoint.sender;
+    *slot = Peer {
+        bytes_since_loss: sender.bytes_since_loss,
+        bytes_between_losses: sender.bytes_between_losses,
+        public: slot.public,
+        cwnd: sender.cwnd,
+        ssthresh: sender.ssthresh,
+        mss: u32::from(endpoint.segment_bytes),
+        srtt8_us: sender.rtt.srtt8_us,
+        base_rtt_us: sender.rtt.min_us,
+        loss_events: sender.loss_events,
+        retrans: sender.counters.retransmits as u32,
+        energy_nj_per_bit: 0,
+        usable: u8::from(endpoint.phase == Phase::Established),
+        backup: u8::from(endpoint.backup),
+        in_slow_start: u8::from(sender.cwnd < sender.ssthresh),
+        ca_state: sender.state as u8,
+        reserved: [0; 4],
+    };
+}
+
+fn apply(endpoint: &mut Endpoint, out: &Out) {
+    let sender = &mut endpoint.sender;
+    if out.mask & OUT_CWND != 0 {
+        sender.cwnd = out.cwnd.clamp(1, sender.clamp);
+    }
+    if out.mask & OUT_CWND_CNT != 0 {
+        sender.cwnd_cnt = out.cwnd_cnt;
+    }
+    if out.mask & OUT_SSTHRESH != 0 {
+        sender.ssthresh = out.ssthresh.max(1);
+    }
+}
+
+/// Whether a recovery that is over was a fast one.
+pub(super) fn was_fast_recovery(state: CaState) -> bool {
+    state == CaState::Recovery
+}

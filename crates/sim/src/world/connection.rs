@@ -1,0 +1,105 @@
+//! Connections and the endpoints of their subflows.
+
+use anabranch_cc::{Conn, Controller, MAX_PEERS, Peer};
+use anabranch_link::{Nanos, Rng};
+use anabranch_scenario::model::{DelayedAck, Join, Protocol};
+
+use crate::{
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender},
+    scheduler::Scheduler,
+    tcp::{receiver::Receiver, sender::Sender},
+};
+
+/// Where an endpoint is in its handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing has been sent or received.
+    Closed,
+    /// The opener has sent its SYN.
+    SynSent,
+    /// The other side has answered it.
+    SynReceived,
+    /// A joining opener has sent the third packet and waits for the fourth (RFC 8684 section 3.2).
+    PreEstablished,
+    /// Data may flow.
+    Established,
+}
+
+/// One end of a subflow.
+pub(crate) struct Endpoint {
+    /// Its connection.
+    pub(crate) connection: u32,
+    /// Position of its outgoing route.
+    pub(crate) route: u32,
+    /// Index of the subflow in its connection.
+    pub(crate) subflow: u32,
+    pub(crate) phase: Phase,
+    pub(crate) backup: bool,
+    pub(crate) segment_bytes: u16,
+    pub(crate) sender: Sender,
+    pub(crate) receiver: Receiver,
+    pub(crate) controller: Controller,
+    /// Coupling group of its side and slot in it.
+    pub(crate) coupled: Option<(u32, u8)>,
+    /// When the last acknowledgement of data came, in microseconds.
+    pub(crate) last_ack_us: u32,
+    pub(crate) jitter: Option<Box<Jitter>>,
+}
+
+/// Random processing time before each data packet.
+pub(crate) struct Jitter {
+    pub(crate) bound: Nanos,
+    pub(crate) rng: Rng,
+    /// Packets leave in order.
+    pub(crate) last: Nanos,
+}
+
+/// Subflows that are coupled with one another.
+pub(crate) struct Group {
+    pub(crate) peers: [Peer; MAX_PEERS],
+    pub(crate) words: Conn,
+    /// Endpoints by slot.
+    pub(crate) members: Vec<u32>,
+}
+
+/// The two directions of a connection; side 0 opened it.
+pub(crate) struct Side {
+    pub(crate) send: MetaSender,
+    pub(crate) receive: MetaReceiver,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) scheduler: Box<dyn Scheduler + Send>,
+}
+
+/// A TCP or MPTCP connection.
+pub(crate) struct Connection {
+    pub(crate) protocol: Protocol,
+    /// The opener's endpoint of the first subflow; the others follow at distance 2.
+    pub(crate) first: u32,
+    pub(crate) subflows: u32,
+    pub(crate) sides: [Side; 2],
+    pub(crate) header_bytes: u16,
+    pub(crate) segment_bytes: u16,
+    pub(crate) ack_bytes: u16,
+    pub(crate) delayed_ack: Option<DelayedAck>,
+    /// Window that each side offers, in bytes; `None`: unlimited.
+    pub(crate) window: Option<u32>,
+    pub(crate) join: Join,
+    /// Whether the joins have been started.
+    pub(crate) joining: bool,
+    pub(crate) opened_at: Nanos,
+    /// When the last byte of a file reached the other application.
+    pub(crate) completed_at: Option<Nanos>,
+    /// Bytes of the file, if it is one.
+    pub(crate) file_bytes: Option<u64>,
+}
+
+impl Connection {
+    /// Endpoints of one side, in the order of the subflows.
+    pub(crate) fn endpoints(&self, side: usize) -> impl Iterator<Item = usize> + use<> {
+        (self.first as usize + side..).step_by(2).take(self.subflows as usize)
+    }
+
+    pub(crate) fn is_mptcp(&self) -> bool {
+        self.protocol == Protocol::Mptcp
+    }
+}

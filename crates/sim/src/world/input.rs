@@ -1,0 +1,176 @@
+//! What endpoints make of arriving data and acknowledgements.
+
+use anabranch_cc::Kind;
+
+use super::{
+    Phase, World,
+    congestion::{Event, was_fast_recovery},
+};
+use crate::{
+    engine::{heads::Key, timers::TimerKind},
+    packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
+    tcp::{
+        receiver::Arrival,
+        sender::{Absorbed, Verdict},
+    },
+};
+
+impl<K: Key> World<'_, K> {
+    /// A data packet at an established endpoint.
+    pub(super) fn receive_data(&mut self, index: usize, packet: Packet) {
+        let now = self.now;
+        let endpoint = &mut self.endpoints[index];
+        let connection = &mut self.connections[endpoint.connection as usize];
+        let number = unwrap(packet.seq, endpoint.receiver.next);
+        let len = packet.bytes - connection.header_bytes;
+        let meta = &mut connection.sides[index & 1].receive;
+        let arrival =
+            endpoint.receiver.accept(number, len, packet.data_seq, packet.tsval, |data_seq, len| {
+                meta.accept(unwrap(data_seq, meta.next), len);
+            });
+        if let Some(bytes) = connection.file_bytes
+            && connection.completed_at.is_none()
+            && connection.sides[index & 1].receive.delivered_bytes == bytes
+        {
+            connection.completed_at = Some(now);
+        }
+        if endpoint.sender.outstanding() > 0 {
+            self.receive_ack(index, packet);
+        }
+        let endpoint = &mut self.endpoints[index];
+        let delayed = self.connections[endpoint.connection as usize].delayed_ack;
+        match (arrival, delayed) {
+            (Arrival::InOrder, Some(delayed)) if endpoint.receiver.unacknowledged < delayed.every => {
+                if !endpoint.receiver.delayed.is_armed() {
+                    let deadline = now + delayed.timeout;
+                    let timer = &mut endpoint.receiver.delayed;
+                    timer.arm(deadline, &mut self.timers, TimerKind::DelayedAck, index as u32);
+                }
+            }
+            _ => self.send_ack(index),
+        }
+    }
+
+    /// An acknowledgement at an established endpoint.
+    #[inline]
+    pub(super) fn receive_ack(&mut self, index: usize, packet: Packet) {
+        let now = self.now;
+        let now_us = self.now_us();
+        let endpoint = &mut self.endpoints[index];
+        let ack = unwrap(packet.ack, endpoint.sender.una);
+        assert!(ack <= endpoint.sender.next, "an acknowledgement of what was never sent");
+        let mut ranges = [(0, 0); MAX_SACK_BLOCKS];
+        let blocks = self.net.sacks.take(packet.sack);
+        for (range, &(from, to)) in ranges.iter_mut().zip(blocks.as_slice()) {
+            let from = unwrap(from, endpoint.sender.una);
+            *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));
+        }
+        let sacks = &ranges[..usize::from(blocks.len)];
+        let mut absorbed = endpoint.sender.absorb(ack, sacks, !packet.has(flags::DATA), now_us);
+        absorbed.owd_us = packet.tsval.wrapping_sub(packet.tsecr);
+        absorbed.owd_valid = true;
+
+        // RFC 7323 section 4.1: only an acknowledgement of new data gives a sample.
+        let rtt_us = (absorbed.acked > 0).then(|| now_us.wrapping_sub(packet.tsecr));
+        if let Some(rtt_us) = rtt_us {
+            endpoint.sender.rtt.sample(rtt_us);
+            self.congestion(index, Event::RttSample, &absorbed, rtt_us.into());
+        }
+        self.recover(index, &absorbed);
+        self.grow(index, &absorbed, rtt_us);
+
+        let endpoint = &mut self.endpoints[index];
+        let sender = &mut endpoint.sender;
+        if absorbed.acked > 0 {
+            endpoint.last_ack_us = now_us;
+            if sender.outstanding() == 0 {
+                sender.timer.disarm();
+            } else if sender.restarts_timer() {
+                let deadline = sender.deadline(now);
+                sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+            }
+        }
+        self.acknowledge_data(index, packet, &absorbed);
+        self.push(index);
+    }
+
+    fn recover(&mut self, index: usize, absorbed: &Absorbed) {
+        match self.endpoints[index].sender.judge(absorbed) {
+            Verdict::Continue => {}
+            Verdict::Enter => {
+                let ssthresh = self.congestion(index, Event::Loss, absorbed, None);
+                self.endpoints[index].sender.enter_recovery(ssthresh);
+            }
+            Verdict::Leave => {
+                let was = self.endpoints[index].sender.state;
+                self.endpoints[index].sender.leave_recovery();
+                if was_fast_recovery(was) {
+                    self.congestion(index, Event::RecoveryExit, absorbed, None);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn grow(&mut self, index: usize, absorbed: &Absorbed, rtt_us: Option<u32>) {
+        let endpoint = &self.endpoints[index];
+        match endpoint.controller.kind() {
+            Kind::Window if absorbed.acked > 0 && endpoint.sender.may_grow() => {
+                self.congestion(index, Event::Ack, absorbed, rtt_us);
+            }
+            Kind::Window => {}
+            Kind::Rate => {
+                self.congestion(index, Event::Rate, absorbed, rtt_us);
+            }
+        }
+    }
+
+    #[inline]
+    fn acknowledge_data(&mut self, index: usize, packet: Packet, absorbed: &Absorbed) {
+        let window = packet.has(flags::WINDOW).then_some(packet.wnd);
+        let endpoint = &self.endpoints[index];
+        let number = endpoint.connection as usize;
+        let connection = &mut self.connections[number];
+        let meta = &mut connection.sides[index & 1].send;
+        if !packet.has(flags::DATA_ACK) {
+            meta.acknowledged_bytes(u64::from(absorbed.acked), absorbed.acked_bytes, window);
+            return;
+        }
+        let data_ack = unwrap(packet.data_ack, meta.una);
+        if data_ack >= meta.una {
+            meta.acknowledged(data_ack, window);
+        }
+        // RFC 8684 section 3.1: the connection is fully established by the first data acknowledgement.
+        if !connection.joining && data_ack > 0 {
+            self.open_joins(number);
+        }
+    }
+
+    /// The retransmission timer of an endpoint has expired.
+    pub(super) fn retransmission_timer(&mut self, index: usize) {
+        if self.endpoints[index].phase != Phase::Established {
+            self.repeat_handshake(index);
+            return;
+        }
+        if self.endpoints[index].sender.outstanding() == 0 {
+            return;
+        }
+        let nothing = Absorbed::default();
+        let ssthresh = self.endpoints[index]
+            .sender
+            .timeout_begins_episode()
+            .then(|| self.congestion(index, Event::Loss, &nothing, None));
+        self.endpoints[index].sender.time_out(ssthresh);
+        self.congestion(index, Event::Rto, &nothing, None);
+        let endpoint = &mut self.endpoints[index];
+        let deadline = endpoint.sender.deadline(self.now);
+        endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+        let connection = &mut self.connections[endpoint.connection as usize];
+        if connection.is_mptcp() {
+            for number in endpoint.sender.una..endpoint.sender.next {
+                connection.sides[index & 1].send.reinject(endpoint.sender.segments.get(number).data_seq);
+            }
+        }
+        self.push(index);
+    }
+}

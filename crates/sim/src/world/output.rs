@@ -1,0 +1,220 @@
+//! What endpoints send: data as windows and scheduler let it out, and acknowledgements.
+
+use anabranch_link::Nanos;
+
+use super::{Phase, World, connection::Jitter};
+use crate::{
+    engine::{heads::Key, timers::TimerKind},
+    packet::{NO_SACK, Packet, flags},
+    scheduler::{self, Pick},
+    tcp::{
+        sack::Scoreboard,
+        segments::Segment,
+        sender::{Method, Next},
+    },
+};
+
+use anabranch_cc::CaState;
+
+impl<K: Key> World<'_, K> {
+    /// Sends what the windows of an endpoint's connection allow, after something has changed at `index`.
+    #[inline]
+    pub(super) fn push(&mut self, index: usize) {
+        if self.connections[self.endpoints[index].connection as usize].is_mptcp() {
+            self.retransmit(index);
+            self.schedule(self.endpoints[index].connection as usize, index & 1);
+        } else {
+            self.push_single(index);
+        }
+    }
+
+    /// TCP: the only subflow takes all.
+    #[inline]
+    fn push_single(&mut self, index: usize) {
+        loop {
+            match self.endpoints[index].sender.next_to_send() {
+                Next::Retransmit(number) => self.send_again(index, number),
+                Next::New => {
+                    let connection = self.endpoints[index].connection as usize;
+                    let meta = &mut self.connections[connection].sides[index & 1].send;
+                    let Some(len) = meta.next_len() else {
+                        self.out_of_data(index);
+                        return;
+                    };
+                    let number = meta.next;
+                    meta.sent(number, len, 0);
+                    self.send_new(index, number, len);
+                }
+                Next::Wait => {
+                    self.endpoints[index].sender.stopped(true);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Retransmissions of one subflow, as far as its window allows.
+    fn retransmit(&mut self, index: usize) {
+        while let Next::Retransmit(number) = self.endpoints[index].sender.next_to_send() {
+            self.send_again(index, number);
+        }
+    }
+
+    /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
+    fn schedule(&mut self, connection: usize, side: usize) {
+        loop {
+            let Some(segment) = self.connections[connection].sides[side].send.candidate() else { break };
+            let mut pick = self.pick(connection, side, segment.carried_by);
+            if pick == Pick::AllCarried {
+                self.connections[connection].sides[side].send.clear_carriers(segment.number);
+                pick = self.pick(connection, side, 0);
+            }
+            let Pick::Subflow(subflow) = pick else { break };
+            let index = self.connections[connection].first as usize + side + 2 * subflow;
+            self.connections[connection].sides[side].send.sent(segment.number, segment.len, subflow as u32);
+            self.send_new(index, segment.number, segment.len);
+        }
+        for index in self.connections[connection].endpoints(side) {
+            if self.endpoints[index].phase == Phase::Established {
+                let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
+                if limited {
+                    self.endpoints[index].sender.stopped(true);
+                } else {
+                    self.out_of_data(index);
+                }
+            }
+        }
+    }
+
+    fn pick(&mut self, connection: usize, side: usize, carried_by: u32) -> Pick {
+        const MOST: usize = 32;
+        let connection = &mut self.connections[connection];
+        let mut candidates = [scheduler::Candidate::default(); MOST];
+        let n = connection.subflows as usize;
+        for (subflow, index) in connection.endpoints(side).enumerate() {
+            let endpoint = &mut self.endpoints[index];
+            let usable = endpoint.phase == Phase::Established && endpoint.sender.state != CaState::Loss;
+            candidates[subflow] = scheduler::Candidate {
+                usable,
+                has_room: usable && endpoint.sender.can_send_new(),
+                backup: endpoint.backup,
+                carried: carried_by & (1 << subflow) != 0,
+                srtt8_us: endpoint.sender.rtt.srtt8_us,
+            };
+        }
+        connection.sides[side].scheduler.pick(&candidates[..n])
+    }
+
+    /// The window has room but nothing is there to fill it.
+    fn out_of_data(&mut self, index: usize) {
+        let sender = &mut self.endpoints[index].sender;
+        if let Method::Sack(_) = sender.method
+            && let Some(number) = Scoreboard::rescue(sender)
+        {
+            self.send_again(index, number);
+            return;
+        }
+        sender.stopped(false);
+    }
+
+    #[inline]
+    fn send_new(&mut self, index: usize, data_seq: u64, len: u16) {
+        let number = self.endpoints[index].sender.next;
+        self.send_segment(index, number, Segment { data_seq, len, ..Segment::default() }, 0);
+    }
+
+    fn send_again(&mut self, index: usize, number: u64) {
+        let segment = self.endpoints[index].sender.segments.get(number);
+        self.send_segment(index, number, segment, flags::RETRANSMIT);
+    }
+
+    #[inline]
+    fn send_segment(&mut self, index: usize, number: u64, segment: Segment, extra_flags: u16) {
+        let now = self.now;
+        let now_us = self.now_us();
+        let endpoint = &mut self.endpoints[index];
+        let connection = &mut self.connections[endpoint.connection as usize];
+        let bytes = connection.header_bytes + segment.len;
+        let mut packet = Packet {
+            route: endpoint.route,
+            seq: number as u32,
+            ack: endpoint.receiver.next as u32,
+            data_seq: segment.data_seq as u32,
+            data_ack: connection.sides[index & 1].receive.next as u32,
+            wnd: 0,
+            tsval: now_us,
+            tsecr: endpoint.receiver.acknowledged(),
+            sack: NO_SACK,
+            bytes,
+            flags: flags::DATA | flags::ACK | extra_flags,
+        };
+        stamp_level(&mut packet, connection.is_mptcp(), connection.window);
+        endpoint.sender.sent(number, segment, u32::from(bytes), now_us);
+        if !endpoint.sender.timer.is_armed() {
+            let deadline = endpoint.sender.deadline(now);
+            endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+        }
+        let at = endpoint.jitter.as_mut().map_or(now, |jitter| jitter.delay(now));
+        self.emit(at, index, packet);
+    }
+
+    /// An acknowledgement without payload.
+    pub(super) fn send_ack(&mut self, index: usize) {
+        self.send_bare(index, flags::ACK);
+    }
+
+    /// A packet without payload.
+    pub(super) fn send_bare(&mut self, index: usize, flags: u16) {
+        let now_us = self.now_us();
+        let endpoint = &mut self.endpoints[index];
+        let connection = &self.connections[endpoint.connection as usize];
+        let mut packet = Packet {
+            route: endpoint.route,
+            seq: endpoint.sender.next as u32,
+            ack: endpoint.receiver.next as u32,
+            data_seq: 0,
+            data_ack: connection.sides[index & 1].receive.next as u32,
+            wnd: 0,
+            tsval: now_us,
+            tsecr: endpoint.receiver.acknowledged(),
+            sack: NO_SACK,
+            bytes: connection.ack_bytes,
+            flags,
+        };
+        stamp_level(&mut packet, connection.is_mptcp() && flags & flags::SYN == 0, connection.window);
+        if endpoint.receiver.has_gap() && matches!(endpoint.sender.method, Method::Sack(_)) {
+            let blocks = endpoint.receiver.sack_blocks();
+            // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
+            packet.bytes += 4 + 8 * u16::from(blocks.len);
+            packet.sack = self.net.sacks.put(blocks);
+        }
+        self.emit(self.now, index, packet);
+    }
+
+    #[inline]
+    fn emit(&mut self, at: Nanos, index: usize, packet: Packet) {
+        if let Some(trace) = &mut self.trace {
+            let sacks = &self.net.sacks;
+            trace.sent(self.now, index as u32, &packet, sacks);
+        }
+        self.net.send(at, packet);
+    }
+}
+
+#[inline]
+fn stamp_level(packet: &mut Packet, mptcp: bool, window: Option<u32>) {
+    if mptcp {
+        packet.flags |= flags::DATA_ACK;
+    }
+    if let Some(window) = window {
+        packet.wnd = window;
+        packet.flags |= flags::WINDOW;
+    }
+}
+
+impl Jitter {
+    fn delay(&mut self, now: Nanos) -> Nanos {
+        self.last = (now + self.rng.below(self.bound)).max(self.last);
+        self.last
+    }
+}
