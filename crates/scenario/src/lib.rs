@@ -1,8 +1,35 @@
 //! Scenario files: TOML to a validated [`model::Scenario`], with precise errors.
+//!
+//! The text becomes a tree of values that know their place, overrides change the tree, and a reader per
+//! section turns it into the model. What the keys are is said once, in `keys.rs`: reading, messages,
+//! [`schema`] and [`reference`] follow from it. Numbers are exact decimals all the way.
 
+mod congestion;
+mod decimal;
+mod document;
+mod flows;
+mod keys;
 pub mod model;
+mod names;
+mod quantity;
+mod reader;
+mod reference;
+mod routes;
+mod schema;
+mod topology;
+mod transport;
+mod tree;
+
+mod overrides;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 use model::Scenario;
+
+pub use reference::reference;
+pub use schema::schema;
 
 /// A scenario and the text that identifies it.
 #[derive(Clone, Debug)]
@@ -28,3 +55,71 @@ impl std::fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The largest scenario file, in bytes.
+pub const FILE_BYTES_MAX: usize = 16_000_000;
+
+/// Reads a scenario from the text of a file.
+///
+/// `file` is the name that messages show. `overrides` are pairs of a dotted key (`link.r1-r2.rate`; elements
+/// of arrays by name, by index from 0, or `*` for all) and a value, which is TOML or else plain text.
+///
+/// # Errors
+/// The first thing that is wrong, as `file:line:column: key: what is wrong; what was expected`, or
+/// `--set key: …` if an override is to blame.
+pub fn load(text: &str, file: &str, overrides: &[(String, String)]) -> Result<Loaded, Error> {
+    load_limited(text, file, overrides, keys::FAMILY_MAX)
+}
+
+/// [`load`] for files of strangers: no family (`count`) may have more members than `family_limit`.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_limited(
+    text: &str,
+    file: &str,
+    overrides: &[(String, String)],
+    family_limit: u64,
+) -> Result<Loaded, Error> {
+    let refuse = |what: &str| Err(Error { message: format!("{file}: {what}") });
+    if text.len() > FILE_BYTES_MAX {
+        return refuse(&format!("larger than {} MB, the most for a scenario", FILE_BYTES_MAX / 1_000_000));
+    }
+    if text.trim().is_empty() {
+        return refuse("empty; expected a scenario with at least name, duration, [[node]] and a flow");
+    }
+    document::load(tree::Source { file, text, overrides }, family_limit)
+}
+
+/// Reads a scenario file.
+///
+/// # Errors
+/// As [`load`], or what is wrong with the file itself: missing, unreadable, a directory, too large, not UTF-8.
+pub fn load_path(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Result<Loaded, Error> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let refuse = |what: &str| Error { message: format!("{file}: {what}") };
+    if path.is_dir() {
+        return Err(refuse("a directory; expected a scenario file"));
+    }
+    let cannot_read = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => refuse("no such file"),
+        std::io::ErrorKind::PermissionDenied => refuse("no permission to read"),
+        _ => refuse(&format!("cannot be read: {error}")),
+    };
+    let mut bytes = Vec::new();
+    let one_too_many = FILE_BYTES_MAX as u64 + 1;
+    File::open(path).and_then(|file| file.take(one_too_many).read_to_end(&mut bytes)).map_err(cannot_read)?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(refuse(&format!(
+            "larger than {} MB, the most for a scenario",
+            FILE_BYTES_MAX / 1_000_000
+        )));
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => load(text, &file, overrides),
+        Err(error) => {
+            Err(refuse(&format!("not UTF-8 at byte {}; expected a text file", error.valid_up_to())))
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The whole file: its sections in order, then the paths.
+
+use crate::flows::{self, Context};
+use crate::keys::SCENARIO;
+use crate::model::{Connection, Datagram, Hop, Measure, Nanos, Scenario};
+use crate::names::Names;
+use crate::quantity::Dimension;
+use crate::reader::{Table, given};
+use crate::routes::Graph;
+use crate::transport::Settings;
+use crate::tree::{Item, Source};
+use crate::{Error, Loaded, overrides, topology};
+
+pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
+    let mut root = Item::parse_file(source)?;
+    overrides::apply(&mut root, source)?;
+    let scenario = read(source, &root, family_limit)?;
+    let mut canonical = String::new();
+    root.canonical(&mut canonical);
+    Ok(Loaded { scenario, canonical })
+}
+
+fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, Error> {
+    let top = Table::new(source, &SCENARIO, "", root)?;
+    let name = given(top.reference("name")?).pattern;
+    if name.varies() {
+        return Err(top.error_at("name", "{i} needs a family; expected a plain name"));
+    }
+    let name = name.name(0);
+    let title = top.text("title")?.unwrap_or_else(|| name.clone());
+    let (description, origin) = (given(top.text("description")?), given(top.text("source")?));
+    let duration = given(top.quantity("duration")?);
+    let measure = read_measure(&top, duration)?;
+    let settings = match top.table("transport")? {
+        None => Settings::default(),
+        Some(table) => Settings::read(&table)?,
+    };
+
+    if !top.has("node") {
+        return Err(top.missing("node"));
+    }
+    let (nodes, node_names) = topology::nodes(&top.tables("node")?, family_limit)?;
+    let mut link_names = Names::new();
+    let links = topology::links(&top.tables("link")?, &node_names, &mut link_names, family_limit)?;
+    let media = topology::media(&top.tables("medium")?, &node_names, &mut link_names)?;
+
+    let context = Context { nodes: &node_names, duration, family_limit };
+    let (mut flow_names, mut routes) = (Names::new(), Vec::new());
+    let connections = top.tables("connection")?;
+    let mut connections =
+        flows::connections(&connections, &settings, &context, &mut flow_names, &mut routes)?;
+    let datagrams = top.tables("datagram")?;
+    let mut datagrams = flows::datagrams(&datagrams, &context, &mut flow_names, &mut routes)?;
+    if connections.is_empty() && datagrams.is_empty() {
+        return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
+    }
+    let changes = topology::changes(&top.tables("change")?, &link_names, links.len())?;
+
+    let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
+    distribute(paths, &mut connections, &mut datagrams);
+    Ok(Scenario {
+        name,
+        title,
+        description,
+        source: origin,
+        duration,
+        measure,
+        nodes,
+        links,
+        media,
+        connections,
+        datagrams,
+        changes,
+    })
+}
+
+/// Gives the paths to their owners: subflows in order, then datagram flows.
+fn distribute(paths: Vec<Vec<Hop>>, connections: &mut [Connection], datagrams: &mut [Datagram]) {
+    let subflows = connections.iter_mut().flat_map(|connection| &mut connection.subflows);
+    let places =
+        subflows.map(|subflow| &mut subflow.hops).chain(datagrams.iter_mut().map(|flow| &mut flow.hops));
+    for (place, hops) in places.zip(paths) {
+        *place = hops;
+    }
+}
+
+fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
+    /// Points of the series; more than any plot or table can use.
+    const POINTS_MAX: u64 = 10_000_000;
+    let show = |time| Dimension::Time.show(time);
+    let Some(table) = top.table("measure")? else {
+        return Ok(Measure { from: 0, to: duration, interval: 100_000_000 });
+    };
+    let measure = Measure {
+        from: given(table.quantity("from")?),
+        to: table.quantity("to")?.unwrap_or(duration),
+        interval: given(table.quantity("interval")?),
+    };
+    if measure.to > duration {
+        let what =
+            format!("{} is after the end of the run; expected at most {}", show(measure.to), show(duration));
+        return Err(table.error_at("to", &what));
+    }
+    if measure.from >= measure.to {
+        let what = format!(
+            "{} is not before the end of the window; expected less than {}",
+            show(measure.from),
+            show(measure.to)
+        );
+        return Err(table.error_at("from", &what));
+    }
+    if measure.interval > 0 && duration / measure.interval > POINTS_MAX {
+        let what = format!(
+            "{} makes more than {POINTS_MAX} points in {}; expected more",
+            show(measure.interval),
+            show(duration)
+        );
+        return Err(table.error_at("interval", &what));
+    }
+    Ok(measure)
+}

@@ -1,0 +1,316 @@
+//! Connections and UDP flows, and the paths they take.
+
+use std::rc::Rc;
+
+use crate::Error;
+use crate::congestion;
+use crate::model::{
+    Congestion, Connection, Datagram, Hop, Nanos, Protocol, Subflow, Traffic, Transport, When,
+};
+use crate::names::{Names, Pattern};
+use crate::quantity::Dimension;
+use crate::reader::{Reference, Table, given};
+use crate::routes::{Graph, Leg};
+use crate::topology::{Family, check_references, insert};
+use crate::transport::{self, Settings};
+use crate::tree::{Place, Source};
+
+/// What every flow is read against.
+pub(crate) struct Context<'a> {
+    pub(crate) nodes: &'a Names,
+    pub(crate) duration: Nanos,
+    pub(crate) family_limit: u64,
+}
+
+/// The way-points of one path, and where it stands in the file.
+pub(crate) struct Route {
+    stops: Vec<usize>,
+    place: Place,
+    path: Rc<str>,
+}
+
+/// The ends and way-points of the members of a family.
+struct Ends {
+    from: Reference,
+    to: Reference,
+}
+
+impl Ends {
+    fn read(table: &Table<'_>, family: Family) -> Result<Self, Error> {
+        let ends = Self { from: given(table.reference("from")?), to: given(table.reference("to")?) };
+        check_references(table, family, [&ends.from, &ends.to].into_iter())?;
+        Ok(ends)
+    }
+
+    fn resolve(&self, table: &Table<'_>, nodes: &Names, index: u64) -> Result<(usize, usize), Error> {
+        let from = self.from.resolve(table.source(), nodes, "node", index)?;
+        let to = self.to.resolve(table.source(), nodes, "node", index)?;
+        if from == to {
+            return Err(table.error_at("to", "the flow ends where it begins; expected another node"));
+        }
+        Ok((from, to))
+    }
+}
+
+/// The way-points of a path.
+struct Via {
+    points: Vec<Reference>,
+    place: Place,
+    path: Rc<str>,
+}
+
+impl Via {
+    fn read(table: &Table<'_>, family: Family) -> Result<Self, Error> {
+        let points = table.references("via")?.unwrap_or_default();
+        check_references(table, family, points.iter())?;
+        Ok(Self { points, place: table.place(), path: table.path().into() })
+    }
+
+    fn route(
+        &self,
+        source: Source<'_>,
+        nodes: &Names,
+        ends: (usize, usize),
+        index: u64,
+    ) -> Result<Route, Error> {
+        let mut stops = Vec::with_capacity(self.points.len() + 2);
+        stops.push(ends.0);
+        for point in &self.points {
+            let node = point.resolve(source, nodes, "node", index)?;
+            if stops.contains(&node) || node == ends.1 {
+                let what =
+                    "the path passes this node already; expected way-points between its ends, each once";
+                return Err(source.error(point.place, &point.path, what));
+            }
+            stops.push(node);
+        }
+        stops.push(ends.1);
+        Ok(Route { stops, place: self.place, path: self.path.clone() })
+    }
+}
+
+/// A subflow of every member of a family.
+struct SubflowTemplate {
+    name: String,
+    via: Via,
+    backup: bool,
+    congestion: Congestion,
+}
+
+pub(crate) fn connections(
+    tables: &[Table<'_>],
+    settings: &Settings,
+    context: &Context<'_>,
+    names: &mut Names,
+    routes: &mut Vec<Route>,
+) -> Result<Vec<Connection>, Error> {
+    let mut connections = Vec::new();
+    for table in tables {
+        let family = Family::read(table, context.family_limit)?;
+        let name = family_name(table, family)?;
+        let ends = Ends::read(table, family)?;
+        let protocol = match given(table.one_of("protocol")?) {
+            "mptcp" => Protocol::Mptcp,
+            _ => Protocol::Tcp,
+        };
+        let subflows = subflows(table, family, protocol)?;
+        let scheduler = given(table.one_of("scheduler")?);
+        let traffic = match table.table("traffic")? {
+            None => Traffic::Ftp { start: When::At(0), stop: None },
+            Some(traffic) => read_traffic(&traffic)?,
+        };
+        let transport: Transport = transport::resolve(table, protocol, settings)?;
+        for index in 0..family.members {
+            let name = name.name(index);
+            insert(names, table, "name", "connection or datagram flow", &name)?;
+            let (from, to) = ends.resolve(table, context.nodes, index)?;
+            for subflow in &subflows {
+                routes.push(subflow.via.route(table.source(), context.nodes, (from, to), index)?);
+            }
+            let subflows = subflows.iter().map(|template| Subflow {
+                name: template.name.clone(),
+                hops: Vec::new(),
+                backup: template.backup,
+                congestion: template.congestion.clone(),
+            });
+            connections.push(Connection {
+                name,
+                protocol,
+                from,
+                to,
+                traffic,
+                transport,
+                scheduler: scheduler.to_owned(),
+                subflows: subflows.collect(),
+            });
+        }
+    }
+    Ok(connections)
+}
+
+fn family_name(table: &Table<'_>, family: Family) -> Result<Pattern, Error> {
+    let name = given(table.reference("name")?).pattern;
+    family.check(table, "name", &name)?;
+    Ok(name)
+}
+
+fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec<SubflowTemplate>, Error> {
+    let common = congestion::read(table, "congestion")?;
+    let inner = table.tables("subflow")?;
+    if inner.is_empty() {
+        let via = Via { points: Vec::new(), place: table.place(), path: table.path().into() };
+        let congestion = common.ok_or_else(|| table.missing("congestion"))?;
+        return Ok(vec![SubflowTemplate { name: "0".to_owned(), via, backup: false, congestion }]);
+    }
+    if protocol == Protocol::Tcp && inner.len() > 1 {
+        let what =
+            format!("{} subflows, but tcp has exactly one; expected protocol = \"mptcp\"", inner.len());
+        return Err(table.error_at("subflow", &what));
+    }
+    let mut names = Names::new();
+    let mut subflows = Vec::with_capacity(inner.len());
+    for (at, subflow) in inner.iter().enumerate() {
+        let name = match subflow.reference("name")? {
+            None => at.to_string(),
+            Some(name) => {
+                check_references(subflow, Family::single(), [&name].into_iter())?;
+                name.pattern.name(0)
+            }
+        };
+        insert(&mut names, subflow, "name", "subflow", &name)?;
+        let own = congestion::read(subflow, "congestion")?;
+        let congestion = own.or_else(|| common.clone()).ok_or_else(|| table.missing("congestion"))?;
+        let backup = given(subflow.boolean("backup")?);
+        if backup && protocol == Protocol::Tcp {
+            return Err(
+                subflow.error_at("backup", "tcp has no backup subflows; expected protocol = \"mptcp\"")
+            );
+        }
+        subflows.push(SubflowTemplate { name, via: Via::read(subflow, family)?, backup, congestion });
+    }
+    Ok(subflows)
+}
+
+fn read_traffic(table: &Table<'_>) -> Result<Traffic, Error> {
+    let start = given(table.when("start")?);
+    let latest = match start {
+        When::At(at) => at,
+        When::Uniform { to, .. } => to,
+    };
+    let (stop, size) = (table.quantity("stop")?, table.quantity("size")?);
+    if given(table.one_of("kind")?) == "file" {
+        if stop.is_some() {
+            return Err(
+                table.error_at("stop", "a file ends by itself; expected no such key, or kind = \"ftp\"")
+            );
+        }
+        return Ok(Traffic::File { start, bytes: size.ok_or_else(|| table.missing("size"))? });
+    }
+    if size.is_some() {
+        return Err(table.error_at("size", "ftp is unlimited; expected no such key, or kind = \"file\""));
+    }
+    if let Some(stop) = stop.filter(|stop| *stop <= latest) {
+        let (stop, start) = (Dimension::Time.show(stop), Dimension::Time.show(latest));
+        return Err(table
+            .error_at("stop", &format!("{stop} is not after the start at {start}; expected a later time")));
+    }
+    Ok(Traffic::Ftp { start, stop })
+}
+
+pub(crate) fn datagrams(
+    tables: &[Table<'_>],
+    context: &Context<'_>,
+    names: &mut Names,
+    routes: &mut Vec<Route>,
+) -> Result<Vec<Datagram>, Error> {
+    let mut datagrams = Vec::new();
+    for table in tables {
+        let family = Family::read(table, context.family_limit)?;
+        let name = family_name(table, family)?;
+        let ends = Ends::read(table, family)?;
+        let via = Via::read(table, family)?;
+        let phase_jitter = given(table.quantity("phase_jitter")?);
+        let on = table.intervals("on")?.unwrap_or_else(|| vec![(0, context.duration)]);
+        check_jitter(table, &on, phase_jitter)?;
+        let rate_bps = given(table.quantity("rate")?);
+        let packet_bytes = given(table.small("packet")?);
+        for index in 0..family.members {
+            let name = name.name(index);
+            insert(names, table, "name", "connection or datagram flow", &name)?;
+            let (from, to) = ends.resolve(table, context.nodes, index)?;
+            routes.push(via.route(table.source(), context.nodes, (from, to), index)?);
+            let on = on.clone();
+            datagrams.push(Datagram {
+                name,
+                from,
+                to,
+                hops: Vec::new(),
+                rate_bps,
+                packet_bytes,
+                on,
+                phase_jitter,
+            });
+        }
+    }
+    Ok(datagrams)
+}
+
+/// Shifted by the jitter, an interval must still begin after the one before it and before its own end.
+fn check_jitter(table: &Table<'_>, on: &[(Nanos, Nanos)], jitter: Nanos) -> Result<(), Error> {
+    let mut free_from = 0;
+    for (at, (start, end)) in on.iter().enumerate() {
+        let early = at > 0 && start.saturating_sub(jitter) < free_from;
+        if early || start + jitter >= *end {
+            let what = format!(
+                "{} moves the interval from {} over its neighbour or its own end; expected less",
+                Dimension::Time.show(jitter),
+                Dimension::Time.show(*start)
+            );
+            return Err(table.error_at("phase_jitter", &what));
+        }
+        free_from = *end;
+    }
+    Ok(())
+}
+
+/// The hops of every route, in order.
+///
+/// # Errors
+/// The first route that does not exist or passes a node twice.
+pub(crate) fn resolve(
+    routes: &[Route],
+    source: Source<'_>,
+    nodes: &Names,
+    graph: &Graph<'_>,
+) -> Result<Vec<Vec<Hop>>, Error> {
+    let legs: Vec<Leg> = routes
+        .iter()
+        .flat_map(|route| route.stops.windows(2).map(|w| Leg { from: w[0], to: w[1] }))
+        .collect();
+    let mut paths = graph.paths(&legs).into_iter().zip(legs);
+    let node_name = |node: usize| nodes.all().nth(node).expect("an index of a node");
+    let mut resolved = Vec::with_capacity(routes.len());
+    for route in routes {
+        let mut hops: Vec<Hop> = Vec::new();
+        for (path, leg) in paths.by_ref().take(route.stops.len() - 1) {
+            let Some(path) = path else {
+                let what = format!(
+                    "no path leads from {:?} to {:?}; expected links or media that join them",
+                    node_name(leg.from),
+                    node_name(leg.to)
+                );
+                return Err(source.error(route.place, &route.path, &what));
+            };
+            hops.extend(path);
+        }
+        if let Some(node) = graph.first_revisited(route.stops[0], &hops) {
+            let what = format!(
+                "the shortest path through the way-points passes {:?} twice; expected way-points that lead on",
+                node_name(node)
+            );
+            return Err(source.error(route.place, &route.path, &what));
+        }
+        resolved.push(hops);
+    }
+    Ok(resolved)
+}

@@ -1,0 +1,232 @@
+//! Transport settings: a profile, then single values on top.
+
+use crate::Error;
+use crate::keys::DATAGRAM_MAX;
+use crate::model::{DelayedAck, Join, Nanos, Protocol, Recovery, RtoRule, Transport};
+use crate::quantity::Dimension;
+use crate::reader::Table;
+
+const MS: Nanos = 1_000_000;
+const SECOND: Nanos = 1_000 * MS;
+/// RFC 1122 allows up to 500 ms; 200 ms is what BSD and ns-2's contemporaries use and what RFC 9293 calls usual.
+const RFC_DELAYED_ACK: DelayedAck = DelayedAck { timeout: 200 * MS, every: 2 };
+
+/// Values that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Profile {
+    Ns2,
+    Rfc,
+    Linux,
+}
+
+/// The sizes on a 1500-byte MTU: IPv4 and TCP 20 each, timestamps 12 with padding (RFC 7323). MPTCP adds the DSS
+/// option (RFC 8684 section 3.3): 4 of its own, then on data a mapping and a 4-byte data ACK (4 + 4 + 4 + 2, or an
+/// 8-byte mapping without a data ACK), 20 with padding; on a pure ACK the 8-byte data ACK that answers 8-byte
+/// sequence numbers, 12 together.
+const OPTIONS_DATA: u32 = 52;
+const DSS_DATA: u32 = 20;
+const DSS_ACK: u32 = 12;
+const MTU: u32 = 1500;
+
+fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
+    let (dss_data, dss_ack) = match protocol {
+        Protocol::Tcp => (0, 0),
+        Protocol::Mptcp => (DSS_DATA, DSS_ACK),
+    };
+    let rfc = Transport {
+        segment_bytes: MTU - OPTIONS_DATA - dss_data,
+        header_bytes: OPTIONS_DATA + dss_data,
+        ack_bytes: OPTIONS_DATA + dss_ack,
+        initial_window: 10,
+        initial_ssthresh: None,
+        window_cap: None,
+        initial_rto: SECOND,
+        min_rto: SECOND,
+        max_rto: 60 * SECOND,
+        rto_rule: RtoRule::Rfc6298,
+        delayed_ack: Some(RFC_DELAYED_ACK),
+        limited_transmit: true,
+        recovery: Recovery::Sack,
+        receive_buffer: None,
+        send_buffer: None,
+        join: Join::Established,
+        send_jitter: 0,
+    };
+    match profile {
+        Profile::Rfc => rfc,
+        // ns-default.tcl of ns-2.35: packetSize_ 1000, windowInit_ 2, minrto_ 0.2, rtxcur_init_ 3.0, maxrto_ 60.
+        Profile::Ns2 => Transport {
+            segment_bytes: 1000,
+            header_bytes: 40,
+            ack_bytes: 40,
+            initial_window: 2,
+            initial_rto: 3 * SECOND,
+            min_rto: 200 * MS,
+            delayed_ack: None,
+            recovery: Recovery::NewReno,
+            join: Join::Immediately,
+            ..rfc
+        },
+        // TCP_DELACK_MIN, TCP_RTO_MIN and TCP_RTO_MAX; the third values of tcp_rmem and tcp_wmem. The kernel charges
+        // its own overhead per packet to these buffers, the simulator counts payload.
+        Profile::Linux => Transport {
+            min_rto: 200 * MS,
+            max_rto: 120 * SECOND,
+            rto_rule: RtoRule::Linux,
+            delayed_ack: Some(DelayedAck { timeout: 40 * MS, every: 2 }),
+            receive_buffer: Some(6 << 20),
+            send_buffer: Some(4 << 20),
+            ..rfc
+        },
+    }
+}
+
+/// The keys of one transport table that were given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    profile: Option<Profile>,
+    segment: Option<u32>,
+    header: Option<u32>,
+    ack: Option<u32>,
+    initial_window: Option<u32>,
+    initial_ssthresh: Option<Option<u64>>,
+    window_cap: Option<Option<u64>>,
+    initial_rto: Option<Nanos>,
+    min_rto: Option<Nanos>,
+    max_rto: Option<Nanos>,
+    rto_rule: Option<RtoRule>,
+    delayed_ack: Option<DelayedAckSetting>,
+    limited_transmit: Option<bool>,
+    recovery: Option<Recovery>,
+    receive_buffer: Option<Option<u64>>,
+    send_buffer: Option<Option<u64>>,
+    join: Option<Join>,
+    send_jitter: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum DelayedAckSetting {
+    Off,
+    On { timeout: Option<Nanos>, every: Option<u32> },
+}
+
+impl Settings {
+    pub(crate) fn read(table: &Table<'_>) -> Result<Self, Error> {
+        let profile = match table.has("profile").then(|| table.one_of("profile")).transpose()?.flatten() {
+            None => None,
+            Some("ns2") => Some(Profile::Ns2),
+            Some("linux") => Some(Profile::Linux),
+            Some(_) => Some(Profile::Rfc),
+        };
+        let linux_rule = |word| if word == "linux" { RtoRule::Linux } else { RtoRule::Rfc6298 };
+        let recovery = |word| if word == "sack" { Recovery::Sack } else { Recovery::NewReno };
+        let join = |word| if word == "immediately" { Join::Immediately } else { Join::Established };
+        Ok(Self {
+            profile,
+            segment: table.small("segment")?,
+            header: table.small("header")?,
+            ack: table.small("ack")?,
+            initial_window: table.small("initial_window")?,
+            initial_ssthresh: table.limit("initial_ssthresh")?,
+            window_cap: table.limit("window_cap")?,
+            initial_rto: table.quantity("initial_rto")?,
+            min_rto: table.quantity("min_rto")?,
+            max_rto: table.quantity("max_rto")?,
+            rto_rule: table.one_of("rto_rule")?.map(linux_rule),
+            delayed_ack: read_delayed_ack(table)?,
+            limited_transmit: table.boolean("limited_transmit")?,
+            recovery: table.one_of("recovery")?.map(recovery),
+            receive_buffer: table.limit("receive_buffer")?,
+            send_buffer: table.limit("send_buffer")?,
+            join: table.one_of("join")?.map(join),
+            send_jitter: table.quantity("send_jitter")?,
+        })
+    }
+
+    fn apply(&self, to: &mut Transport) {
+        fn set<T: Copy>(to: &mut T, value: Option<T>) {
+            *to = value.unwrap_or(*to);
+        }
+        let packets = |limit: Option<u64>| {
+            limit.map(|packets| u32::try_from(packets).expect("the key table bounds it"))
+        };
+        set(&mut to.segment_bytes, self.segment);
+        set(&mut to.header_bytes, self.header);
+        set(&mut to.ack_bytes, self.ack);
+        set(&mut to.initial_window, self.initial_window);
+        set(&mut to.initial_ssthresh, self.initial_ssthresh.map(packets));
+        set(&mut to.window_cap, self.window_cap.map(packets));
+        set(&mut to.initial_rto, self.initial_rto);
+        set(&mut to.min_rto, self.min_rto);
+        set(&mut to.max_rto, self.max_rto);
+        set(&mut to.rto_rule, self.rto_rule);
+        set(&mut to.limited_transmit, self.limited_transmit);
+        set(&mut to.recovery, self.recovery);
+        set(&mut to.receive_buffer, self.receive_buffer);
+        set(&mut to.send_buffer, self.send_buffer);
+        set(&mut to.join, self.join);
+        set(&mut to.send_jitter, self.send_jitter);
+        match self.delayed_ack {
+            None => {}
+            Some(DelayedAckSetting::Off) => to.delayed_ack = None,
+            Some(DelayedAckSetting::On { timeout, every }) => {
+                let base = to.delayed_ack.unwrap_or(RFC_DELAYED_ACK);
+                to.delayed_ack = Some(DelayedAck {
+                    timeout: timeout.unwrap_or(base.timeout),
+                    every: every.unwrap_or(base.every),
+                });
+            }
+        }
+    }
+}
+
+fn read_delayed_ack(table: &Table<'_>) -> Result<Option<DelayedAckSetting>, Error> {
+    if table.is_word("delayed_ack", "off") {
+        return Ok(Some(DelayedAckSetting::Off));
+    }
+    let Some(inner) = table.table("delayed_ack")? else { return Ok(None) };
+    Ok(Some(DelayedAckSetting::On { timeout: inner.quantity("timeout")?, every: inner.small("every")? }))
+}
+
+/// The settings of one connection: the profile, then the file's, then its own.
+///
+/// # Errors
+/// If values that are each in range contradict each other; `table` is the connection.
+pub(crate) fn resolve(table: &Table<'_>, protocol: Protocol, of_file: &Settings) -> Result<Transport, Error> {
+    let own_table = table.table("transport")?;
+    let own = own_table.as_ref().map(Settings::read).transpose()?.unwrap_or_default();
+    let profile = own.profile.or(of_file.profile).unwrap_or(Profile::Rfc);
+    let mut transport = profile_values(profile, protocol);
+    of_file.apply(&mut transport);
+    own.apply(&mut transport);
+    check(&transport).map_err(|what| table.error_at("transport", &what))?;
+    Ok(transport)
+}
+
+fn check(transport: &Transport) -> Result<(), String> {
+    let bytes = |value: u64| Dimension::Bytes.show(value);
+    let time = |value: Nanos| Dimension::Time.show(value);
+    let segment = u64::from(transport.segment_bytes);
+    let packet = segment + u64::from(transport.header_bytes);
+    if packet > DATAGRAM_MAX {
+        return Err(format!(
+            "segment and header are {} together; the most is {}",
+            bytes(packet),
+            bytes(DATAGRAM_MAX)
+        ));
+    }
+    for (name, buffer) in
+        [("receive_buffer", transport.receive_buffer), ("send_buffer", transport.send_buffer)]
+    {
+        if let Some(buffer) = buffer.filter(|buffer| *buffer < segment) {
+            let (buffer, segment) = (bytes(buffer), bytes(segment));
+            return Err(format!("{name} {buffer} does not hold one segment of {segment}"));
+        }
+    }
+    for (name, rto) in [("min_rto", transport.min_rto), ("initial_rto", transport.initial_rto)] {
+        if rto > transport.max_rto {
+            return Err(format!("{name} {} is above max_rto {}", time(rto), time(transport.max_rto)));
+        }
+    }
+    Ok(())
+}
