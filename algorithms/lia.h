@@ -12,8 +12,8 @@
  *    increase to the next, recomputed on every ACK; within 1 % of RFC 6356 at the windows it is given
  *    (they are whole packets in both hosts);
  *  - kernel: the form of the multipath kernel (part G2 of the algorithm reference): A = alpha / w_total
- *    with 12 fraction bits, threshold 4096 / A. A is a small integer, so the threshold jumps by 9 % at
- *    A = 11 and is never above 4096 packets: at T^2 / w_b = 700 packets it is 819, 17 % too slow.
+ *    with 12 fraction bits, threshold 4096 / A. A is a small integer, so the threshold jumps by 9 % at A
+ *    = 11 and is never above 4096 packets: at T^2 / w_b = 700 packets it is 819, 17 % too slow.
  *
  * We differ in:
  *  - the best subflow is found by exact comparison, not by the kernel's quotient, which becomes 0 at long
@@ -30,8 +30,8 @@
 
 enum lia_precision { LIA_EXACT = 0, LIA_KERNEL = 1 };
 
-#define AB_PARAMS_lia(P)                                                                                      \
-	P(precision, AB_UNIT_CHOICE, LIA_EXACT, 0, 1,                                                         \
+#define AB_PARAMS_lia(P)                                                                                     \
+	P(precision, AB_UNIT_CHOICE, LIA_EXACT, 0, 1,                                                        \
 	  "exact|kernel: resolution of the increase, fine or that of the multipath kernel")
 #define AB_COLD_BYTES_lia 0
 
@@ -44,7 +44,7 @@ struct lia_state {
 	u32 a_q12;   /* kernel: alpha / w_total; 0: recompute */
 };
 
-#define LIA_TOTAL_MAX AB_U32_MAX	/* with 12 fraction bits 2^20 packets */
+#define LIA_TOTAL_MAX        AB_U32_MAX /* with 12 fraction bits 2^20 packets */
 #define LIA_THRESHOLD_Q8_MAX AB_U32_MAX /* 2^24 packets per increase */
 
 /* The member that maximises w / rtt^2; the first of equals. `members` is not empty. */
@@ -92,7 +92,8 @@ AB_INLINE u64 lia_threshold_q8(const struct ab_cc *cc, u32 members)
 	u32 best = lia_best(cc, members);
 	u64 total_q12 = lia_total(cc, members, ab_coupled_srtt8(cc, best), 12, 1);
 
-	return ab_min_u64(total_q12 * total_q12 / ((u64)ab_coupled_cwnd(cc, best) << 16), LIA_THRESHOLD_Q8_MAX);
+	return ab_min_u64(total_q12 * total_q12 / ((u64)ab_coupled_cwnd(cc, best) << 16),
+			  LIA_THRESHOLD_Q8_MAX);
 }
 
 /*
@@ -155,19 +156,19 @@ AB_INLINE void lia_recompute(const struct ab_cc *cc)
 	((struct lia_state *)cc->state)->a_q12 = 0;
 }
 
-#define AB_EVENTS_lia(E)                                                                                      \
-	E(init, ab_ignore)                                                                                    \
-	E(rtt_sample, ab_ignore)                                                                              \
-	E(loss, ab_half_cwnd)                                                                                 \
-	E(rto, lia_recompute)                                                                                 \
-	E(recovery_exit, lia_recompute)                                                                       \
-	E(undo, ab_undo_to_prior)                                                                             \
-	E(ecn, ab_ignore)                                                                                     \
-	E(ack, lia_ack)                                                                                       \
-	E(rate, ab_ignore)                                                                                    \
-	E(idle_restart, ab_ignore)                                                                            \
-	E(peer_join, lia_recompute)                                                                           \
-	E(peer_leave, lia_recompute)                                                                          \
+#define AB_EVENTS_lia(E)                                                                                     \
+	E(init, ab_ignore)                                                                                   \
+	E(rtt_sample, ab_ignore)                                                                             \
+	E(loss, ab_half_cwnd)                                                                                \
+	E(rto, lia_recompute)                                                                                \
+	E(recovery_exit, lia_recompute)                                                                      \
+	E(undo, ab_undo_to_prior)                                                                            \
+	E(ecn, ab_ignore)                                                                                    \
+	E(ack, lia_ack)                                                                                      \
+	E(rate, ab_ignore)                                                                                   \
+	E(idle_restart, ab_ignore)                                                                           \
+	E(peer_join, lia_recompute)                                                                          \
+	E(peer_leave, lia_recompute)                                                                         \
 	E(release, ab_ignore)
 
 #endif

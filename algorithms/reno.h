@@ -40,19 +40,19 @@ AB_INLINE void reno_ack(const struct ab_cc *cc)
 	ab_set_cwnd_cnt(cc, cnt);
 }
 
-#define AB_EVENTS_reno(E)                                                                                     \
-	E(init, ab_ignore)                                                                                    \
-	E(rtt_sample, ab_ignore)                                                                              \
-	E(loss, ab_half_cwnd)                                                                                 \
-	E(rto, ab_ignore)                                                                                     \
-	E(recovery_exit, ab_ignore)                                                                           \
-	E(undo, ab_undo_to_prior)                                                                             \
-	E(ecn, ab_ignore)                                                                                     \
-	E(ack, reno_ack)                                                                                      \
-	E(rate, ab_ignore)                                                                                    \
-	E(idle_restart, ab_ignore)                                                                            \
-	E(peer_join, ab_ignore)                                                                               \
-	E(peer_leave, ab_ignore)                                                                              \
+#define AB_EVENTS_reno(E)                                                                                    \
+	E(init, ab_ignore)                                                                                   \
+	E(rtt_sample, ab_ignore)                                                                             \
+	E(loss, ab_half_cwnd)                                                                                \
+	E(rto, ab_ignore)                                                                                    \
+	E(recovery_exit, ab_ignore)                                                                          \
+	E(undo, ab_undo_to_prior)                                                                            \
+	E(ecn, ab_ignore)                                                                                    \
+	E(ack, reno_ack)                                                                                     \
+	E(rate, ab_ignore)                                                                                   \
+	E(idle_restart, ab_ignore)                                                                           \
+	E(peer_join, ab_ignore)                                                                              \
+	E(peer_leave, ab_ignore)                                                                             \
 	E(release, ab_ignore)
 
 #endif

@@ -66,6 +66,17 @@ impl Unit {
             other => unreachable!("cc.h has no unit {other}"),
         }
     }
+
+    /// What a C field of this unit has at the end of its name, which the parameter's name leaves out.
+    fn suffix(self) -> &'static str {
+        match self {
+            Unit::Micros => "_us",
+            Unit::Q10 => "_q10",
+            Unit::Q16 => "_q16",
+            Unit::Permille => "_permille",
+            Unit::Count | Unit::Packets | Unit::Bool | Unit::Choice => "",
+        }
+    }
 }
 
 /// One parameter of an algorithm.
@@ -180,20 +191,14 @@ fn params_of(raw: &'static RawAlgorithm) -> Vec<Param> {
     rows.iter()
         .map(|row| {
             let unit = Unit::from_raw(row.unit);
+            let field = text(row.name);
+            let name = field.strip_suffix(unit.suffix()).expect("a field is named for its unit");
             let doc = text(row.doc);
             let choices = match unit {
                 Unit::Choice => doc.split(':').next().unwrap_or_default().split('|').collect(),
                 _ => Vec::new(),
             };
-            Param {
-                name: text(row.name),
-                unit,
-                default: row.default,
-                min: row.min,
-                max: row.max,
-                doc,
-                choices,
-            }
+            Param { name, unit, default: row.default, min: row.min, max: row.max, doc, choices }
         })
         .collect()
 }
