@@ -63,7 +63,7 @@ AB_INLINE u32 lia_best(const struct ab_cc *cc, u32 members)
 			srtt8_best = srtt8;
 		}
 	}
-	return best;
+	return ab_forget_index(best, AB_MAX_PEERS);
 }
 
 /*

@@ -39,7 +39,7 @@ AB_INLINE u32 ab_coupled_members(const struct ab_cc *cc)
 		if (k == cc->view->self || ab_peer_counts(&cc->peers[k]))
 			members |= 1u << k;
 	}
-	return members;
+	return ab_forget(members);
 }
 
 /* Does the set of subflows have at least two? */

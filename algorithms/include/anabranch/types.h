@@ -16,6 +16,29 @@ typedef unsigned long long u64;
 #define AB_INLINE static inline __attribute__((always_inline, unused))
 #define AB_STATIC_ASSERT(condition, name) _Static_assert(condition, name)
 
+/*
+ * ab_forget(x) is x. The BPF verifier follows every value a variable can have on its own path, so a mask
+ * or an index that is chosen in a loop multiplies the paths at every turn. What it cannot know it does
+ * not follow: pass such a value through ab_forget when the loop is over, and an index through
+ * ab_forget_index, which also shows that it stays below `size` (a power of two).
+ */
+#ifdef __bpf__
+extern volatile u32 ab_unknown_zero;
+#define AB_UNKNOWN_ZERO ab_unknown_zero
+#else
+#define AB_UNKNOWN_ZERO 0u
+#endif
+
+AB_INLINE u32 ab_forget(u32 x)
+{
+	return x ^ AB_UNKNOWN_ZERO;
+}
+
+AB_INLINE u32 ab_forget_index(u32 index, u32 size)
+{
+	return ab_forget(index) & (size - 1);
+}
+
 AB_STATIC_ASSERT(sizeof(u32) == 4, "u32 is 32 bits");
 AB_STATIC_ASSERT(sizeof(u64) == 8, "u64 is 64 bits");
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * Everything that depends on the version or configuration of the kernel, each with the version.
+ * Offsets and bit positions need no entry here: CO-RE follows them.
+ */
+#ifndef ANABRANCH_COMPAT_H
+#define ANABRANCH_COMPAT_H
+
+#include "kernel_types.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+/* 6.2: read a kernel object through a typed pointer; a bad pointer reads as zero. Not in old libbpf headers. */
+extern void *bpf_rdonly_cast(const void *object, u32 btf_id) __ksym;
+#define AB_CAST(pointer, type) ((struct type *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(struct type)))
+
+static __always_inline struct tcp_sock *ab_tp(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static __always_inline struct inet_connection_sock *ab_icsk(struct sock *sk)
+{
+	return (struct inet_connection_sock *)sk;
+}
+
+/* 5.6: the MPTCP context of a subflow. 0 for plain TCP and on a kernel built without CONFIG_MPTCP. */
+static __always_inline struct mptcp_subflow_context *ab_subflow_context(struct sock *sk)
+{
+	if (!bpf_core_field_exists(struct tcp_sock, is_mptcp) || !ab_tp(sk)->is_mptcp)
+		return 0;
+	return AB_CAST(ab_icsk(sk)->icsk_ulp_data, mptcp_subflow_context);
+}
+
+/* 5.6: the connection's token, as `ss -M` shows it; 0 if there is none. */
+static __always_inline u32 ab_mptcp_token(struct sock *sk)
+{
+	struct mptcp_subflow_context *context = ab_subflow_context(sk);
+
+	return context ? AB_CAST(context->conn, mptcp_sock)->token : 0;
+}
+
+/* 5.7: either side has declared the subflow a backup (MP_JOIN flag B or MP_PRIO). */
+static __always_inline u8 ab_mptcp_backup(struct sock *sk)
+{
+	struct mptcp_subflow_context *context = ab_subflow_context(sk);
+
+	if (!context)
+		return 0;
+	return BPF_CORE_READ_BITFIELD(context, backup) || BPF_CORE_READ_BITFIELD(context, request_bkup);
+}
+
+/*
+ * 6.15: in_ack_event moved behind pkts_acked within the handling of one ACK. It is before cong_avoid and
+ * before any change of state in all versions, so its flags are used there only.
+ */
+
+#endif

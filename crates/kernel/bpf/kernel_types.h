@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The kernel types the shim touches, with only the fields it uses. `preserve_access_index` makes the
+ * compiler record every access by name; the loader rewrites the offsets for the running kernel from its
+ * BTF. Bit-fields are read with BPF_CORE_READ_BITFIELD only: a plain access would use the offsets here.
+ */
+#ifndef ANABRANCH_KERNEL_TYPES_H
+#define ANABRANCH_KERNEL_TYPES_H
+
+#include "anabranch/types.h"
+
+/* Names that the headers of libbpf expect. */
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u32 __wsum;
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
+};
+
+enum { BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
+
+struct bpf_spin_lock {
+	u32 val;
+};
+
+enum tcp_ca_event {
+	CA_EVENT_TX_START = 0,
+	CA_EVENT_CWND_RESTART = 1,
+	CA_EVENT_COMPLETE_CWR = 2,
+};
+
+enum { CA_ACK_ECE = 4 };
+enum { TCP_CONG_NON_RESTRICTED = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct sock;
+
+struct inet_connection_sock {
+	void *icsk_ulp_data;
+	u8 icsk_ca_state : 5;
+	u64 icsk_ca_priv[13];
+};
+
+struct minmax_sample {
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
+struct tcp_sock {
+	u64 bytes_acked;
+	u64 tcp_wstamp_ns;
+	u32 snd_cwnd;
+	u32 snd_cwnd_cnt;
+	u32 snd_cwnd_clamp;
+	u32 snd_ssthresh;
+	u32 prior_cwnd;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 packets_out;
+	u32 max_packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 total_retrans;
+	u32 delivered;
+	u32 delivered_ce;
+	u32 lost;
+	u32 app_limited;
+	u32 mss_cache;
+	u32 srtt_us;
+	u32 mdev_us;
+	struct minmax rtt_min;
+	u8 is_cwnd_limited : 1;
+	_Bool is_mptcp;
+};
+
+struct ack_sample {
+	u32 pkts_acked;
+	int rtt_us;
+	u32 in_flight;
+};
+
+struct mptcp_sock {
+	u32 token;
+};
+
+struct mptcp_subflow_context {
+	struct sock *conn;
+	u32 backup : 1;
+	u32 request_bkup : 1;
+};
+
+/* The members named here are matched by name with the kernel's table; it has more. */
+struct tcp_congestion_ops {
+	u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+	void (*in_ack_event)(struct sock *sk, u32 flags);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*undo_cwnd)(struct sock *sk);
+	char name[16];
+	u32 flags;
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,32 @@
+//! The BPF objects that the build made.
+
+use crate::KernelError;
+
+/// ELF wants its tables aligned in memory.
+#[repr(C, align(8))]
+pub(crate) struct Aligned<Bytes: ?Sized>(Bytes);
+
+pub(crate) struct Object {
+    name: &'static str,
+    elf: &'static Aligned<[u8]>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+/// Names of the algorithms this build has BPF objects for, in the registry's order.
+///
+/// # Errors
+/// [`KernelError::NotBuilt`] if the crate was built without clang.
+pub fn available() -> Result<Vec<&'static str>, KernelError> {
+    match MISSING {
+        Some(why) => Err(KernelError::NotBuilt { why }),
+        None => Ok(OBJECTS.iter().map(|object| object.name).collect()),
+    }
+}
+
+/// The object of an algorithm that is known to run in the kernel.
+pub(crate) fn elf(name: &str) -> Result<&'static [u8], KernelError> {
+    available()?;
+    let object = OBJECTS.iter().find(|object| object.name == name);
+    Ok(&object.expect("the build compiles every algorithm of both hosts").elf.0)
+}

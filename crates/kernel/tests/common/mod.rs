@@ -1,0 +1,60 @@
+//! What the kernel tests share: skipping by name, and reproducible random numbers.
+
+// Every test binary compiles this module and uses a part of it.
+#![allow(dead_code)]
+
+
+
+
+use anabranch_kernel::{KernelError, available, check_host};
+
+/// Says why this machine cannot run a BPF test, once per test; `true` means skip.
+///
+/// # Panics
+/// Instead of skipping, if `ANABRANCH_REQUIRE` lists `bpf`.
+pub fn skip(test: &str) -> bool {
+    let Err(error) = available().and_then(|_| check_host()) else { return false };
+    let enable = match error {
+        KernelError::NotBuilt { .. } => "apt-get install -y clang-14 llvm-14",
+        KernelError::NotPermitted => "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-kernel",
+        _ => "boot Linux 6.4 or later with CONFIG_DEBUG_INFO_BTF=y",
+    };
+    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|what| what == "bpf"), "{test} is required: {error}; {enable}");
+    #[allow(clippy::print_stderr)]
+    {
+        eprintln!("SKIPPED: {test}: {error}; enable with: {enable}");
+    }
+    true
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+#[derive(Clone)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform over `min..=max`.
+    pub fn between(&mut self, min: u32, max: u32) -> u32 {
+        let span = u64::from(max) - u64::from(min) + 1;
+        min + (self.word() % span) as u32
+    }
+
+    /// True once in `n`.
+    pub fn one_in(&mut self, n: u32) -> bool {
+        self.between(1, n) == 1
+    }
+
+    /// A number whose length in bits is uniform, so that small and extreme ones are both frequent.
+    pub fn any_u32(&mut self) -> u32 {
+        let bits = self.between(0, 32);
+        if bits == 0 { 0 } else { (self.word() as u32) >> (32 - bits) }
+    }
+}
