@@ -8,7 +8,7 @@ use crate::model::Congestion;
 use crate::names::did_you_mean;
 use crate::quantity::{self, Dimension, shown};
 use crate::reader::Table;
-use crate::tree::{Entry, Item, Number, Source, Value};
+use crate::tree::{Entry, Item, Number, Source, Value, clipped};
 
 /// The congestion control at a key of the table, if there is one.
 pub(crate) fn read(table: &Table<'_>, key: &str) -> Result<Option<Congestion>, Error> {
@@ -72,8 +72,7 @@ fn read_param(
             let help = did_you_mean(&entry.key, algorithm.params().iter().map(|param| param.name));
             format!("{} has no such parameter{help}", algorithm.name())
         };
-        let key: String = entry.key.chars().filter(|c| !c.is_control()).take(64).collect();
-        return Err(source.error(entry.place, &format!("{path}.{key}"), &what));
+        return Err(source.error(entry.place, &format!("{path}.{}", clipped(&entry.key)), &what));
     };
     let param = &algorithm.params()[at];
     params[at] = stored(param, &entry.item).map_err(|what| {
@@ -85,58 +84,50 @@ fn read_param(
 
 /// The parameter's integer, or what is wrong.
 fn stored(param: &Param, item: &Item) -> Result<u32, String> {
-    let number = || match &item.value {
-        Value::Integer(number) | Value::Float(number) => decimal(number),
-        _ => Err(item.describe()),
-    };
-    let quantity = |dimension| match &item.value {
-        Value::Text(text) => {
-            quantity::parse(text, &[dimension]).map(|(value, _)| value).map_err(|wrong| wrong.what)
+    let value = match (param.unit, &item.value) {
+        (Unit::Count, Value::Integer(number) | Value::Float(number)) => {
+            decimal(number)?.times(1).map_err(|misfit| misfit_text(number, misfit))?
         }
-        _ => Err(item.describe()),
-    };
-    let value = match param.unit {
-        Unit::Count => number()?.times(1).map_err(|misfit| misfit_text(item, misfit))?,
-        Unit::Q10 | Unit::Q16 | Unit::Permille => {
-            number()?.times_rounded(scale(param.unit)).map_err(|misfit| misfit_text(item, misfit))?
+        (Unit::Q10 | Unit::Q16 | Unit::Permille, Value::Integer(number) | Value::Float(number)) => {
+            decimal(number)?.times_rounded(scale(param.unit)).map_err(|misfit| misfit_text(number, misfit))?
         }
-        Unit::Packets => quantity(Dimension::Packets)?,
-        Unit::Micros => {
-            let nanos = quantity(Dimension::Time)?;
-            if nanos % 1_000 != 0 {
-                return Err(format!("{}, not a whole number of microseconds", item.describe()));
-            }
-            nanos / 1_000
-        }
-        Unit::Bool => match item.value {
-            Value::Bool(value) => u64::from(value),
-            _ => return Err(item.describe()),
+        (Unit::Packets, Value::Text(text)) => quantity(text, Dimension::Packets)?,
+        (Unit::Micros, Value::Text(text)) => match quantity(text, Dimension::Time)? {
+            nanos if nanos % 1_000 == 0 => nanos / 1_000,
+            _ => return Err(format!("{} is not a whole number of microseconds", shown(text))),
         },
-        Unit::Choice => match &item.value {
-            Value::Text(text) => {
-                let at = param.choices.iter().position(|choice| choice == text);
-                at.ok_or_else(|| format!("{} is not known", shown(text)))? as u64
-            }
-            _ => return Err(item.describe()),
-        },
+        (Unit::Bool, Value::Bool(value)) => u64::from(*value),
+        (Unit::Choice, Value::Text(text)) => {
+            let at = param.choices.iter().position(|choice| choice == text);
+            at.ok_or_else(|| format!("{} is not known", shown(text)))? as u64
+        }
+        _ => return Err(item.describe()),
     };
     match u32::try_from(value) {
         Ok(value) if (param.min..=param.max).contains(&value) => Ok(value),
-        _ => Err("out of range".to_owned()),
+        _ => Err(match &item.value {
+            Value::Integer(number) | Value::Float(number) => format!("{} is out of range", number.text),
+            Value::Text(text) => format!("{} is out of range", shown(text)),
+            _ => item.describe(),
+        }),
     }
+}
+
+fn quantity(text: &str, dimension: Dimension) -> Result<u64, String> {
+    quantity::parse(text, &[dimension]).map(|(value, _)| value).map_err(|wrong| wrong.what)
 }
 
 fn decimal(number: &Number) -> Result<Decimal, String> {
     number.decimal.map_err(|fault| quantity::fault_text(&number.text, fault))
 }
 
-fn misfit_text(item: &Item, misfit: Misfit) -> String {
+fn misfit_text(number: &Number, misfit: Misfit) -> String {
     let fault = match misfit {
-        Misfit::Negative => "and negative",
-        Misfit::NotWhole => "and not whole",
-        Misfit::TooLarge => "and too large",
+        Misfit::Negative => "negative",
+        Misfit::NotWhole => "not whole",
+        Misfit::TooLarge => "too large",
     };
-    format!("{} {fault}", item.describe())
+    format!("{} is {fault}", number.text)
 }
 
 fn scale(unit: Unit) -> u64 {

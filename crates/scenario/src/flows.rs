@@ -38,7 +38,7 @@ struct Ends {
 impl Ends {
     fn read(table: &Table<'_>, family: Family) -> Result<Self, Error> {
         let ends = Self { from: given(table.reference("from")?), to: given(table.reference("to")?) };
-        check_references(table, family, [&ends.from, &ends.to].into_iter())?;
+        check_references(table, family, [&ends.from, &ends.to])?;
         Ok(ends)
     }
 
@@ -62,7 +62,7 @@ struct Via {
 impl Via {
     fn read(table: &Table<'_>, family: Family) -> Result<Self, Error> {
         let points = table.references("via")?.unwrap_or_default();
-        check_references(table, family, points.iter())?;
+        check_references(table, family, &points)?;
         Ok(Self { points, place: table.place(), path: table.path().into() })
     }
 
@@ -173,7 +173,7 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
         let name = match subflow.reference("name")? {
             None => at.to_string(),
             Some(name) => {
-                check_references(subflow, Family::single(), [&name].into_iter())?;
+                check_references(subflow, Family::single(), [&name])?;
                 name.pattern.name(0)
             }
         };

@@ -5,6 +5,9 @@ use crate::names::near_miss;
 use crate::quantity::shown;
 use crate::tree::{Entry, Item, Place, Source, Value};
 
+/// Deeper than any key of a scenario.
+const DEPTH_MAX: usize = 16;
+
 /// Applies every override in order.
 pub(crate) fn apply(root: &mut Item, source: Source<'_>) -> Result<(), Error> {
     for (index, (key, text)) in source.overrides.iter().enumerate() {
@@ -25,6 +28,9 @@ fn split(key: &str) -> Result<Vec<String>, String> {
             '.' if !quoted => segments.push(String::new()),
             c => segments.last_mut().expect("starts with one").push(c),
         }
+    }
+    if segments.len() > DEPTH_MAX {
+        return Err(format!("not a key of a scenario; expected at most {DEPTH_MAX} names with dots between"));
     }
     if quoted || segments.iter().any(String::is_empty) {
         return Err("not a key; expected names with dots between, such as link.r1-r2.rate".to_owned());

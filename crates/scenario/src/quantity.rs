@@ -126,9 +126,9 @@ pub(crate) fn parse(text: &str, dimensions: &[Dimension]) -> Result<(u64, Dimens
             return Ok((value, *dimension));
         }
     }
-    let meant = dimensions.iter().flat_map(|d| d.units()).find(|unit| {
-        let same = |known: &&str| known.eq_ignore_ascii_case(symbol);
-        unit.mistaken.iter().any(|known| same(&known)) || unit.symbols.iter().any(|known| same(&known))
+    let meant = dimensions.iter().flat_map(|dimension| dimension.units()).find(|unit| {
+        let mut spellings = unit.mistaken.iter().chain(unit.symbols);
+        spellings.any(|known| known.eq_ignore_ascii_case(symbol))
     });
     Err(Wrong {
         what: format!("{} has the unknown unit {}", shown(text), shown(symbol)),

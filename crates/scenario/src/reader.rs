@@ -5,7 +5,7 @@ use crate::keys::{Key, Kind, Need, Section, TIME_MAX};
 use crate::model::{Loss, Nanos, QueueLimit, When};
 use crate::names::{Names, Pattern, did_you_mean, near_miss};
 use crate::quantity::{self, Dimension, Wrong, fault_text, shown};
-use crate::tree::{Entry, Item, Number, Place, Source, Value};
+use crate::tree::{Entry, Item, Number, Place, Source, Value, clipped};
 
 /// A table of the file whose keys are all known.
 pub(crate) struct Table<'a> {
@@ -426,9 +426,4 @@ impl<'a> Table<'a> {
 
 fn is_word(item: &Item, word: &str) -> bool {
     matches!(&item.value, Value::Text(text) if text == word)
-}
-
-fn clipped(key: &str) -> String {
-    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    key.chars().take(64).map(printable).collect()
 }

@@ -46,13 +46,15 @@ impl Family {
 pub(crate) fn check_references<'r>(
     table: &Table<'_>,
     family: Family,
-    references: impl Iterator<Item = &'r Reference>,
+    references: impl IntoIterator<Item = &'r Reference>,
 ) -> Result<(), Error> {
-    for reference in references.filter(|reference| reference.pattern.varies() && !family.is_family) {
-        let what = "{i} needs a family; expected the key count beside it";
-        return Err(table.source().error(reference.place, &reference.path, what));
+    match references.into_iter().find(|reference| reference.pattern.varies() && !family.is_family) {
+        None => Ok(()),
+        Some(reference) => {
+            let what = "{i} needs a family; expected the key count beside it";
+            Err(table.source().error(reference.place, &reference.path, what))
+        }
     }
-    Ok(())
 }
 
 /// Enters a name or refuses the second of that name.
@@ -109,7 +111,7 @@ pub(crate) fn links(
         let [a, b] = between.as_slice() else {
             return Err(table.error_at("between", &format!("{} names; expected two", between.len())));
         };
-        check_references(table, family, between.iter())?;
+        check_references(table, family, &between)?;
         let name_key = if name.is_some() { "name" } else { "between" };
         if let Some(name) = &name {
             family.check(table, name_key, &name.pattern)?;
@@ -202,7 +204,7 @@ pub(crate) fn changes(tables: &[Table<'_>], names: &Names, links: usize) -> Resu
 fn change(table: &Table<'_>, names: &Names, links: usize) -> Result<Change, Error> {
     let at = given(table.quantity("at")?);
     let link = given(table.reference("link")?);
-    check_references(table, Family::single(), [&link].into_iter())?;
+    check_references(table, Family::single(), [&link])?;
     let index = link.resolve(table.source(), names, "link or medium", 0)?;
     let direction = given(table.one_of("direction")?);
     let target = if index < links {

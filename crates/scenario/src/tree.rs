@@ -58,21 +58,20 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// An error at a place about the value with that dotted path (empty: the file).
     pub(crate) fn error(&self, place: Place, path: &str, what: &str) -> Error {
-        let at = match place {
+        let (at, key) = match place {
             Place::File(offset) => {
                 let (line, column) = self.line_and_column(offset);
-                format!("{}:{line}:{column}", self.file)
+                (format!("{}:{line}:{column}", self.file), None)
             }
-            Place::Override(index) if self.overrides[index].0 == path => "--set".to_owned(),
-            Place::Override(index) => format!("--set {}", self.overrides[index].0),
+            Place::Override(index) => ("--set".to_owned(), Some(self.overrides[index].0.as_str())),
         };
-        let path = match (place, path) {
-            (_, "") => String::new(),
-            (Place::Override(index), path) if self.overrides[index].0 == path => format!(" {path}:"),
-            (_, path) => format!(": {path}:"),
+        let message = match (key, path) {
+            (None | Some(""), "") => format!("{at}: {what}"),
+            (None, path) => format!("{at}: {path}: {what}"),
+            (Some(key), path) if key == path => format!("{at} {}: {what}", clipped(key)),
+            (Some(key), path) => format!("{at} {}: {path}: {what}", clipped(key)),
         };
-        let colon = if path.is_empty() { ":" } else { "" };
-        Error { message: format!("{at}{path}{colon} {what}") }
+        Error { message }
     }
 
     fn line_and_column(&self, offset: usize) -> (usize, usize) {
@@ -171,6 +170,12 @@ impl Item {
             }
         }
     }
+}
+
+/// A key for a message: in one line and not too long.
+pub(crate) fn clipped(key: &str) -> String {
+    let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    key.chars().take(64).map(printable).collect()
 }
 
 fn quoted(text: &str) -> String {

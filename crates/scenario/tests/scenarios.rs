@@ -12,7 +12,9 @@ fn root() -> PathBuf {
 fn scenario(file: &str, overrides: &[(&str, &str)]) -> Scenario {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    load_path(root().join("scenarios").join(file), &overrides).unwrap_or_else(|error| panic!("{error}")).scenario
+    load_path(root().join("scenarios").join(file), &overrides)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .scenario
 }
 
 fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -64,7 +66,8 @@ fn every_file_matches_the_schema() {
     let index = compiler.compile("scenario.json", &mut schemas).expect("the schema is valid");
     for file in all_files() {
         let canonical = load_path(&file, &[]).expect("it loads").canonical;
-        let instance: serde_json::Value = serde_json::from_str(&canonical).expect("the canonical form is JSON");
+        let instance: serde_json::Value =
+            serde_json::from_str(&canonical).expect("the canonical form is JSON");
         schemas.validate(&instance, index).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 
         let mut wrong = instance;
@@ -75,7 +78,8 @@ fn every_file_matches_the_schema() {
 
 #[test]
 fn the_schema_in_the_docs_is_current() {
-    let committed = std::fs::read_to_string(root().join("docs/schema/scenario.schema.json")).unwrap_or_default();
+    let committed =
+        std::fs::read_to_string(root().join("docs/schema/scenario.schema.json")).unwrap_or_default();
     let committed: serde_json::Value = serde_json::from_str(&committed).unwrap_or_default();
     let current: serde_json::Value = serde_json::from_str(&schema()).expect("the schema is JSON");
     assert!(committed == current, "run: cargo run -p anabranch-scenario --example write_reference");
@@ -131,7 +135,10 @@ fn the_variants_of_mfvl_are_reached_by_overrides() {
     assert_eq!(names("papers/mfvl/setup1.toml", &[("connection.meter.congestion", "mfast")]), "mfast mfast");
     assert_eq!(names("papers/mfvl/setup1.toml", &lia), "lia lia");
     assert_eq!(names("papers/mfvl/setup2.toml", &[]), "mvegas mfast");
-    assert_eq!(names("papers/mfvl/setup2.toml", &[("connection.meter.subflow.*.congestion", "lia")]), "lia lia");
+    assert_eq!(
+        names("papers/mfvl/setup2.toml", &[("connection.meter.subflow.*.congestion", "lia")]),
+        "lia lia"
+    );
     assert_eq!(names("papers/mfvl/setup3.toml", &[]), "mfvl mfvl");
     assert_eq!(names("papers/mfvl/setup3.toml", &lia), "lia lia");
     let swept = scenario("papers/mfvl/setup4.toml", &[("datagram.*.rate", "0.1 Mbit/s")]);
@@ -143,10 +150,18 @@ fn the_benchmarks_are_as_measured_with_the_peers() {
     let [a, b, c] = ["a", "b", "c"].map(|name| scenario(&format!("bench/{name}.toml"), &[]));
     assert_eq!((a.connections.len(), b.connections.len(), c.connections.len()), (10, 200, 1));
     assert_eq!((a.duration, b.duration, c.duration), (100_000_000_000, 20_000_000_000, 50_000_000_000));
-    assert_eq!((a.links[0].forward.rate_bps, a.links[0].forward.queue), (100_000_000, QueueLimit::Packets(100)));
-    assert_eq!((b.links[0].forward.rate_bps, b.links[0].forward.queue), (1_000_000_000, QueueLimit::Packets(1000)));
+    assert_eq!(
+        (a.links[0].forward.rate_bps, a.links[0].forward.queue),
+        (100_000_000, QueueLimit::Packets(100))
+    );
+    assert_eq!(
+        (b.links[0].forward.rate_bps, b.links[0].forward.queue),
+        (1_000_000_000, QueueLimit::Packets(1000))
+    );
     assert!(a.links[1..].iter().chain(&b.links[1..]).all(|link| {
-        link.forward.rate_bps == 1_000_000_000 && link.forward.delay == 1_000_000 && link.forward == link.reverse
+        link.forward.rate_bps == 1_000_000_000
+            && link.forward.delay == 1_000_000
+            && link.forward == link.reverse
     }));
     let second = 1_000_000_000;
     assert!(a.connections.iter().all(|flow| {

@@ -1,5 +1,9 @@
 //! Every way to be wrong has one clear message. Each case changes one line of a correct scenario.
 
+mod overrides;
+mod structure;
+mod values;
+
 use anabranch_scenario::load;
 
 const BASE: &str = r#"name = "test"
@@ -69,4 +73,9 @@ fn message(text: &str, overrides: &[(&str, &str)]) -> String {
 fn edited(from: &str, to: &str, expected: &str) {
     assert_eq!(BASE.matches(from).count(), 1, "{from:?} must occur once");
     assert_eq!(message(&BASE.replace(from, to), &[]), expected);
+}
+
+#[test]
+fn the_base_of_these_cases_is_correct() {
+    assert_eq!(message(BASE, &[]), "accepted");
 }
