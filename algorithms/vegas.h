@@ -51,9 +51,9 @@ struct vegas_state {
 	u64 rtt_sum_us; /* of the round */
 	u32 rtt_count;
 	u32 rtt_min_us;
-	u32 base_rtt_us; /* 0: no sample yet */
-	u32 cwnd_at_loss;
-	u8 grow; /* ns2: the window grows in this round */
+	u32 base_rtt_us;  /* 0: no sample yet */
+	u32 cwnd_at_loss; /* 0: no loss yet */
+	u8 grow;          /* ns2: the window grows in this round */
 };
 
 /* A window and a threshold being decided. */
@@ -175,7 +175,8 @@ AB_INLINE u32 vegas_reduce(const struct ab_cc *cc, struct vegas_state *s)
 /* ns2 timeout: slow start from 2 up to half of the window before the loss. */
 AB_INLINE void vegas_restart(const struct ab_cc *cc, struct vegas_state *s)
 {
-	ab_set_ssthresh(cc, ab_max_u32(s->cwnd_at_loss / 2, VEGAS_CWND_MIN));
+	if (s->cwnd_at_loss)
+		ab_set_ssthresh(cc, ab_max_u32(s->cwnd_at_loss / 2, VEGAS_CWND_MIN));
 	ab_set_cwnd(cc, VEGAS_CWND_MIN);
 	vegas_new_round(s);
 	s->grow = 1;

@@ -33,9 +33,9 @@ u32 ab_formula_cubic_k(u32 below)
 	return cubic_k(below);
 }
 
-u32 ab_formula_cubic_window(u32 origin, u32 k, u32 t)
+u64 ab_formula_cubic_window_q8(u32 origin, u32 k, u32 t, u32 precision)
 {
-	return cubic_window(origin, k, t);
+	return cubic_window_q8(origin, k, t, precision);
 }
 
 u32 ab_formula_cubic_w_max(u32 cwnd, u32 w_max, u32 beta_q10, u32 fast_convergence)
@@ -58,7 +58,7 @@ u32 ab_formula_mvegas_step(u32 band[4], u32 beta_dec, u32 diff_q8)
 {
 	const struct mvegas_params p = {.alpha = 1, .beta = 3, .gamma = 1, .k = 2, .beta_dec = beta_dec};
 	struct mvegas_state s = {
-		.a_q8 = band[0], .b_q8 = band[1], .diff_prev_q8 = band[2], .has_prev = (u8)band[3]};
+	    .a_q8 = band[0], .b_q8 = band[1], .diff_prev_q8 = band[2], .has_prev = (u8)band[3]};
 	u32 step = mvegas_step(&s, &p, diff_q8);
 
 	band[0] = s.a_q8;

@@ -121,12 +121,15 @@ fn apply(connection: &mut Connection, k: usize, operation: Operation) -> Result<
     Ok(())
 }
 
-/// Windows and states after every operation.
+/// cwnd, ssthresh, counter and state of the subflow after an operation.
+type Moment = (u32, u32, u32, Vec<u8>);
+
+/// What every operation leads to.
 fn history(
     algorithm: &Algorithm,
     parameters: &Option<Vec<u32>>,
     operations: &[(usize, Operation)],
-) -> Result<Vec<(u32, u32, u32, Vec<u8>)>, TestCaseError> {
+) -> Result<Vec<Moment>, TestCaseError> {
     let mut connection = connection(algorithm, parameters);
     for subflow in &mut connection.subflows {
         subflow.view.cwnd_clamp = CLAMP;
