@@ -99,7 +99,12 @@ impl<K: Key> World<'_, K> {
             Verdict::Continue => {}
             Verdict::Enter => {
                 let ssthresh = self.congestion(index, Event::Loss, absorbed, None);
-                self.endpoints[index].sender.enter_recovery(ssthresh);
+                let sender = &mut self.endpoints[index].sender;
+                sender.enter_recovery(ssthresh);
+                // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
+                // silent, and a steady RTT would else time out just before its acknowledgement.
+                let deadline = sender.deadline(self.now);
+                sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
             }
             Verdict::Leave => {
                 let was = self.endpoints[index].sender.state;
