@@ -7,10 +7,12 @@
 mod congestion;
 mod decimal;
 mod document;
+mod expectations;
 mod flows;
 mod keys;
 pub mod model;
 mod names;
+mod overrides;
 mod quantity;
 mod reader;
 mod reference;
@@ -19,8 +21,6 @@ mod schema;
 mod topology;
 mod transport;
 mod tree;
-
-mod overrides;
 
 use std::fs::File;
 use std::io::Read;
