@@ -133,12 +133,12 @@ impl<P: Frame> Wire<P> {
             self.counters.dropped_down += 1;
             return Offer::Dropped(Drop::Down);
         }
-        let departs = self.free_at.max(now) + self.byte_time.of(bytes);
+        let departs = self.free_at.max(now).saturating_add(self.byte_time.of(bytes));
         self.free_at = departs;
         if self.loss.is_some() {
             self.draw_loss();
         }
-        let arrives = (departs + self.delay).max(self.arrives_floor);
+        let arrives = departs.saturating_add(self.delay).max(self.arrives_floor);
         let alone = self.head == self.tail;
         let slot = self.next_slot();
         slot.arrives = arrives;
@@ -304,16 +304,18 @@ impl<P: Frame> Wire<P> {
                 let bytes = self.ring[slot].packet.bytes();
                 let whole = self.byte_time.of(bytes);
                 let in_transmission = position == self.sent;
-                free_at += if in_transmission {
+                let time = if in_transmission {
                     let old_whole = old.of(bytes).max(1);
                     let left = (self.ring[slot].departs - now).min(old_whole);
                     (u128::from(whole) * u128::from(left) / u128::from(old_whole)) as u64
                 } else {
                     whole
                 };
+                free_at = free_at.saturating_add(time);
                 self.ring[slot].departs = free_at;
             }
-            self.ring[slot].arrives = (self.ring[slot].departs + self.delay).max(self.arrives_floor);
+            let arrives = self.ring[slot].departs.saturating_add(self.delay);
+            self.ring[slot].arrives = arrives.max(self.arrives_floor);
             position = position.wrapping_add(1);
         }
         if old_rate.is_some() {

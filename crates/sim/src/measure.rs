@@ -101,8 +101,8 @@ impl<K: Key> World<'_, K> {
         meter.last_acked = vec![0; subflows];
         meter.subflow_means = vec![SubflowMeans::default(); subflows];
         meter.queue_means = vec![Mean::default(); meter.links.len()];
-        if scenario.measure.interval > 0 {
-            let points = (scenario.duration / scenario.measure.interval) as usize;
+        if let Some(points) = scenario.duration.checked_div(scenario.measure.interval) {
+            let points = points as usize;
             let empty = || Vec::with_capacity(points);
             meter.connection_series = (0..self.connections.len()).map(|_| empty()).collect();
             meter.subflow_series = (0..subflows).map(|_| std::array::from_fn(|_| empty())).collect();

@@ -24,13 +24,13 @@ struct Run {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.as_slice() {
-        [flag, file, seed] if flag == "--one" => seed.parse().map_err(|_| "a seed is a number".into()).and_then(
-            |seed| {
+        [flag, file, seed] if flag == "--one" => {
+            seed.parse().map_err(|_| "a seed is a number".into()).and_then(|seed| {
                 let run = one(Path::new(file), seed)?;
                 println!("{} {} {}", run.hops, run.seconds, run.peak_mb);
                 Ok(())
-            },
-        ),
+            })
+        }
         files if !files.is_empty() && !files[0].starts_with('-') => {
             files.iter().try_for_each(|file| workload(Path::new(file)))
         }
