@@ -1,0 +1,114 @@
+//! What a scenario can name.
+
+use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
+use anabranch_sim::SCHEDULERS;
+use pyo3::prelude::*;
+
+/// A congestion control of the registry.
+#[derive(IntoPyObject)]
+pub(crate) struct Algorithm {
+    name: &'static str,
+    title: &'static str,
+    kind: &'static str,
+    coupled: bool,
+    hosts: Vec<&'static str>,
+    tag: &'static str,
+    params: Vec<Parameter>,
+}
+
+/// A parameter of a congestion control.
+#[derive(IntoPyObject)]
+pub(crate) struct Parameter {
+    name: &'static str,
+    default: String,
+    min: String,
+    max: String,
+    doc: &'static str,
+}
+
+/// Something else that a scenario can name.
+#[derive(IntoPyObject)]
+pub(crate) struct Named {
+    name: &'static str,
+    title: &'static str,
+}
+
+/// The congestion controls in the order of the registry.
+#[pyfunction]
+pub(crate) fn list_algorithms() -> Vec<Algorithm> {
+    cc::algorithms().iter().map(algorithm).collect()
+}
+
+fn algorithm(algorithm: &cc::Algorithm) -> Algorithm {
+    Algorithm {
+        name: algorithm.name(),
+        title: algorithm.title(),
+        kind: match algorithm.kind() {
+            Kind::Window => "window",
+            Kind::Rate => "rate",
+        },
+        coupled: match algorithm.coupling() {
+            Coupling::Single => false,
+            Coupling::Coupled => true,
+        },
+        hosts: match algorithm.hosts() {
+            Hosts::Sim => vec!["sim"],
+            Hosts::Both => vec!["sim", "kernel"],
+        },
+        tag: algorithm.tag(),
+        params: algorithm.params().iter().map(parameter).collect(),
+    }
+}
+
+fn parameter(param: &Param) -> Parameter {
+    Parameter {
+        name: param.name,
+        default: in_unit(param, param.default),
+        min: in_unit(param, param.min),
+        max: in_unit(param, param.max),
+        doc: param.doc,
+    }
+}
+
+/// A stored value as a scenario would write it.
+fn in_unit(param: &Param, stored: u32) -> String {
+    let scaled = |scale: f64| (f64::from(stored) / scale).to_string();
+    match param.unit {
+        Unit::Count => stored.to_string(),
+        Unit::Packets => format!("{stored} packets"),
+        Unit::Micros if stored.is_multiple_of(1_000_000) => format!("{} s", stored / 1_000_000),
+        Unit::Micros if stored.is_multiple_of(1_000) => format!("{} ms", stored / 1_000),
+        Unit::Micros => format!("{stored} us"),
+        Unit::Q10 => scaled(1024.0),
+        Unit::Q16 => scaled(65536.0),
+        Unit::Permille => scaled(1000.0),
+        Unit::Bool => (stored != 0).to_string(),
+        Unit::Choice => {
+            param.choices.get(stored as usize).map_or_else(|| stored.to_string(), |name| (*name).to_owned())
+        }
+    }
+}
+
+/// The packet schedulers in the order of the registry.
+#[pyfunction]
+pub(crate) fn list_schedulers() -> Vec<Named> {
+    SCHEDULERS.iter().map(|info| Named { name: info.name, title: info.title }).collect()
+}
+
+/// The path managers.
+#[pyfunction]
+pub(crate) fn list_path_managers() -> Vec<Named> {
+    vec![Named { name: "static", title: "the subflows of the scenario file, opened as transport.join says" }]
+}
+
+/// The kinds of links.
+#[pyfunction]
+pub(crate) fn list_links() -> Vec<Named> {
+    vec![
+        Named {
+            name: "link",
+            title: "duplex wire: rate, delay, drop-tail queue in packets or bytes, Bernoulli loss",
+        },
+        Named { name: "medium", title: "802.11-like shared half-duplex medium: backoff, retries, airtime" },
+    ]
+}

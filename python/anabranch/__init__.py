@@ -1,0 +1,42 @@
+"""Anabranch: a laboratory for multipath transport.
+
+Load a scenario, change it, run it, look at the result::
+
+    import anabranch
+
+    lia = anabranch.load("scenarios/papers/mfvl/setup3.toml").with_(
+        **{"connection.meter.congestion": "lia"}
+    )
+    runs = lia.run(seeds=range(1, 21))
+    print(runs[0].summary["connections"]["meter"]["goodput_bps"])
+"""
+
+from anabranch._engine import (
+    VERSION,
+    AnabranchError,
+    Cancelled,
+    OutputError,
+    RunError,
+    RunFolderError,
+    ScenarioError,
+)
+from anabranch.experiment import Experiment, load
+from anabranch.results import Run, Runs, Series, open_run
+
+__version__ = VERSION
+
+__all__ = [
+    "AnabranchError",
+    "Cancelled",
+    "Experiment",
+    "OutputError",
+    "Run",
+    "RunError",
+    "RunFolderError",
+    "Runs",
+    "ScenarioError",
+    "Series",
+    "__version__",
+    "load",
+    "open_run",
+]

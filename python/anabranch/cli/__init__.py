@@ -1,0 +1,44 @@
+"""The ``anabranch`` command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from anabranch._engine import VERSION
+from anabranch.cli import compare, lists, scenario
+
+app = typer.Typer(
+    name="anabranch",
+    help="A laboratory for multipath transport: simulate, compare, repeat.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("list")(lists.list_names)
+app.command("check")(scenario.check)
+app.command("run")(scenario.run)
+app.command("compare")(compare.compare)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"anabranch {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command and leave with its exit code."""
+    sys.exit(app())

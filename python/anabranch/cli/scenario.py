@@ -1,0 +1,145 @@
+"""``anabranch check`` and ``anabranch run``."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anabranch.cli.outcome import BadUsage, Unavailable, reported
+from anabranch.cli.show import console, figures_table, plain_table, progress_bar, seeds_text, usual
+from anabranch.compare import Variant, compare
+from anabranch.experiment import Experiment
+from anabranch.results import Runs
+
+MAX_SEED = 2**64 - 1
+
+
+class Engine(StrEnum):
+    """What carries the packets."""
+
+    SIM = "sim"
+    KERNEL = "kernel"
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Replace a value of the file; may be repeated."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def check(file: File, overrides: Overrides = None, as_json: AsJson = False) -> None:
+    """Check a scenario file, and say what is in it or what is wrong with it."""
+    with reported():
+        scenario = Experiment(file, _pairs(overrides)).scenario
+        if as_json:
+            typer.echo(
+                json.dumps(
+                    {
+                        "name": scenario.name,
+                        "title": scenario.title,
+                        "description": scenario.description,
+                        "source": scenario.source,
+                        "duration_s": scenario.duration_s,
+                        "counts": dict(scenario.counts),
+                        "key": scenario.key,
+                        "canonical": json.loads(scenario.canonical),
+                    },
+                    indent=2,
+                )
+            )
+            return
+        table = plain_table(scenario.name, scenario.title)
+        table.add_row("duration", f"{scenario.duration_s:g} s")
+        for name, count in scenario.counts:
+            table.add_row(name, str(count))
+        console().print(table)
+
+
+def run(
+    file: File,
+    engine: Annotated[Engine, typer.Option(help="What carries the packets.")] = Engine.SIM,
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Run with this seed.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Run with the seeds 1 to N.")] = None,
+    overrides: Overrides = None,
+    out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs"),
+    force: Annotated[bool, typer.Option("--force", help="Make complete runs again.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; all cores unless given.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario with one seed (1 unless given) or many. A run that is complete already is reused."""
+    with reported():
+        if seed is not None and seeds is not None:
+            raise BadUsage("--seed and --seeds exclude each other")
+        pairs = _pairs(overrides)
+        if engine is Engine.KERNEL:
+            raise Unavailable(
+                "--engine kernel needs the test bed (anabranch-bed), which is not part of this version; "
+                "use --engine sim"
+            )
+        experiment = Experiment(file, pairs)
+        numbers = [1 if seed is None else seed] if seeds is None else list(range(1, seeds + 1))
+        scenario = experiment.scenario
+        with progress_bar(scenario.name, len(numbers), scenario.duration_s) as progress:
+            runs = experiment.run(seeds=numbers, out=out, force=force, jobs=jobs, progress=progress)
+        if as_json:
+            typer.echo(json.dumps(_as_json(experiment, runs), indent=2))
+        else:
+            _print(experiment, runs)
+
+
+def _pairs(overrides: list[str] | None) -> list[tuple[str, str]]:
+    pairs = []
+    for text in overrides or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise BadUsage(f"--set {text}: expected KEY=VALUE")
+        pairs.append((key.strip(), value.strip()))
+    return pairs
+
+
+def _as_json(experiment: Experiment, runs: Runs) -> dict[str, Any]:
+    return {
+        "scenario": experiment.scenario.name,
+        "title": experiment.scenario.title,
+        "overrides": experiment.overrides,
+        "key": experiment.scenario.key,
+        "runs": [
+            {
+                "seed": run.seed,
+                "path": str(run.path),
+                "reused": run.reused,
+                "damaged": run.damaged,
+                "summary": run.summary,
+            }
+            for run in runs
+        ],
+    }
+
+
+def _print(experiment: Experiment, runs: Runs) -> None:
+    variant = Variant(experiment.scenario.name, tuple(runs))
+    out = console()
+    out.print(experiment.scenario.title, markup=False)
+    for key, value in experiment.overrides.items():
+        out.print(f"with {key} = {value}", markup=False)
+    out.print(figures_table([variant], usual(compare([variant]))))
+    out.print(seeds_text([variant]), markup=False)
+    for one in runs:
+        if one.damaged is not None:
+            out.print(f"made again: {one.damaged}", markup=False, soft_wrap=True)
+    reused = sum(run.reused for run in runs)
+    if len(runs) == 1:
+        state = "reused from" if reused else "in"
+        out.print(f"run {state} {runs[0].path}", markup=False, soft_wrap=True)
+    else:
+        out.print(
+            f"{len(runs)} runs, {reused} of them reused, in {runs[0].path.parent}",
+            markup=False,
+            soft_wrap=True,
+        )

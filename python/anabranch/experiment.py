@@ -1,0 +1,175 @@
+"""From a scenario file to runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import overload
+
+from anabranch import _engine
+from anabranch.results import Run, Runs
+from anabranch.workers import Workers
+
+#: How often, in seconds, a caller hears about progress.
+PROGRESS_INTERVAL_S = 0.1
+
+#: Called with the simulated time that all runs together have reached, in seconds.
+Progress = Callable[[float], None]
+
+
+class Experiment:
+    """A scenario file with overrides. It never changes; :meth:`with_` makes another one.
+
+    Parameters
+    ----------
+    path
+        The scenario file.
+    overrides
+        Dotted keys and their values, as in ``--set key=value``.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is refused.
+    """
+
+    def __init__(self, path: str | PathLike[str], overrides: Sequence[tuple[str, str]] = ()) -> None:
+        self.path = Path(path)
+        self.overrides = dict(overrides)
+        self.scenario = _engine.Scenario(self.path, list(self.overrides.items()))
+
+    def __repr__(self) -> str:
+        """Show the file and the overrides."""
+        return f"Experiment({str(self.path)!r}, {list(self.overrides.items())!r})"
+
+    def with_(self, **overrides: object) -> Experiment:
+        """Return the same scenario with other values.
+
+        Parameters
+        ----------
+        **overrides
+            Values by key: ``with_(duration="20 s", **{"link.r1-r2.rate": "2 Mbit/s"})``.
+
+        Returns
+        -------
+        Experiment
+            The changed experiment.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario is refused.
+        """
+        texts = {key: _as_text(value) for key, value in overrides.items()}
+        return Experiment(self.path, tuple({**self.overrides, **texts}.items()))
+
+    @overload
+    def run(self, *, seed: int = ..., out: str | PathLike[str] = ..., force: bool = ...) -> Run: ...
+    @overload
+    def run(
+        self,
+        *,
+        seeds: Iterable[int],
+        out: str | PathLike[str] = ...,
+        force: bool = ...,
+        jobs: int | None = ...,
+        progress: Progress | None = ...,
+    ) -> Runs: ...
+    def run(
+        self,
+        *,
+        seed: int = 1,
+        seeds: Iterable[int] | None = None,
+        out: str | PathLike[str] = "runs",
+        force: bool = False,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Run | Runs:
+        """Run the scenario in the simulator with one seed or many.
+
+        A run that is complete already is reused. The result does not depend on ``jobs``.
+
+        Parameters
+        ----------
+        seed
+            The seed, if there is one.
+        seeds
+            The seeds, if there are many.
+        out
+            Where runs are kept: ``<out>/<scenario>/<key>/seed-<n>``.
+        force
+            Whether to make complete runs again.
+        jobs
+            Runs at a time; all cores unless given.
+        progress
+            Called from this thread while runs are under way.
+
+        Returns
+        -------
+        Run or Runs
+            One run for ``seed``, a sequence for ``seeds``.
+
+        Raises
+        ------
+        OutputError
+            If ``out`` cannot be written to.
+        RunError
+            If a run fails.
+        """
+        if seeds is None:
+            return self._run_all([seed], Path(out), force, 1, progress)[0]
+        return Runs(self._run_all(list(seeds), Path(out), force, jobs or available_cores(), progress))
+
+    def _run_all(
+        self, seeds: list[int], out: Path, force: bool, jobs: int, progress: Progress | None
+    ) -> list[Run]:
+        def run_one(seed: int, control: _engine.Control) -> Run:
+            outcome = self.scenario.run(seed, out, force, control)
+            return Run(outcome["path"], reused=outcome["reused"], damaged=outcome["damaged"])
+
+        duration_s = self.scenario.duration_s
+        workers = Workers(run_one, seeds, jobs)
+        try:
+            workers.start()
+            while not workers.is_done():
+                workers.wait(PROGRESS_INTERVAL_S)
+                if progress is not None:
+                    finished = len(workers.results) * duration_s
+                    progress(finished + sum(control.reached_s for control in workers.under_way()))
+        finally:
+            workers.stop()
+        return [workers.results[index] for index in range(len(seeds))]
+
+
+def load(path: str | PathLike[str]) -> Experiment:
+    """Load a scenario file and check it.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Experiment
+        The scenario, ready to run.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is refused: the message names file, line, key and what was expected.
+    """
+    return Experiment(path)
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,209 @@
+"""Run folders as Python objects."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from anabranch import _engine
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Doubles = npt.NDArray[np.float64]
+
+
+class Subject(NamedTuple):
+    """What a figure or a series is about; all None: the whole run."""
+
+    connection: str | None = None
+    subflow: str | None = None
+    link: str | None = None
+
+    def __str__(self) -> str:
+        """Name as in tables and legends."""
+        if self.link is not None:
+            return f"link {self.link}"
+        return "/".join(name for name in (self.connection, self.subflow) if name is not None) or "run"
+
+
+class Figure(NamedTuple):
+    """One figure of a summary."""
+
+    subject: Subject
+    metric: str
+    value: float
+
+
+class OneSeries(NamedTuple):
+    """One metric of one subject over time."""
+
+    subject: Subject
+    metric: str
+    times_s: Doubles
+    values: Doubles
+
+
+class Series:
+    """The time series of a run, in long form: time_s, connection, subflow, link, metric, value.
+
+    Parameters
+    ----------
+    folder
+        A run folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def all(self) -> tuple[OneSeries, ...]:
+        """Every series as arrays, in the order of the file; needs no further package."""
+        return tuple(
+            OneSeries(
+                Subject(one["connection"], one["subflow"], one["link"]),
+                one["metric"],
+                np.frombuffer(one["times_s"], dtype="<f8"),
+                np.frombuffer(one["values"], dtype="<f8"),
+            )
+            for one in _engine.read_series(self._folder)
+        )
+
+    def of(self, metric: str) -> dict[Subject, OneSeries]:
+        """Every subject that has ``metric``."""
+        return {one.subject: one for one in self.all if one.metric == metric}
+
+    def to_arrow(self) -> pa.Table:
+        """Return the long table as an Arrow table; needs pyarrow."""
+        import pyarrow.parquet
+
+        return pyarrow.parquet.read_table(self._folder / "series.parquet")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the long table as a pandas frame; needs pandas and pyarrow."""
+        import pandas
+
+        return pandas.read_parquet(self._folder / "series.parquet")
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the long table as a polars frame; needs polars."""
+        import polars
+
+        return polars.read_parquet(self._folder / "series.parquet")
+
+
+class Run:
+    """One complete run folder.
+
+    Parameters
+    ----------
+    path
+        The folder; its files are verified against its manifest.
+    reused
+        Whether it had been there before it was asked for.
+    damaged
+        Why a folder that was there before had to be replaced, if so.
+
+    Raises
+    ------
+    RunFolderError
+        If the folder holds no run, or a damaged one.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, reused: bool = True, damaged: str | None = None) -> None:
+        self.path = Path(path)
+        self.reused = reused
+        self.damaged = damaged
+        self.manifest: dict[str, Any] = json.loads(_engine.open_run(self.path))
+        self.series = Series(self.path)
+
+    def __repr__(self) -> str:
+        """Show the path."""
+        return f"Run({str(self.path)!r})"
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        return int(self.manifest["seed"])
+
+    @property
+    def key(self) -> str:
+        """Hash of all that the result depends on but the seed."""
+        return str(self.manifest["key"])
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """``summary.json``: figures nested by run, connections, subflows and links."""
+        summary: dict[str, Any] = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
+        return summary
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """``summary.csv``: the same figures in the order of the engine."""
+        with (self.path / "summary.csv").open(encoding="utf-8", newline="") as file:
+            return tuple(
+                Figure(
+                    Subject(row["connection"] or None, row["subflow"] or None, row["link"] or None),
+                    row["metric"],
+                    float(row["value"]),
+                )
+                for row in csv.DictReader(file)
+            )
+
+
+class Runs(Sequence[Run]):
+    """Runs of one scenario with several seeds, in the order in which the seeds were given."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = tuple(runs)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+    def __getitem__(self, index: int | slice) -> Run | Runs:
+        """Return a run, or several."""
+        return self._runs[index] if isinstance(index, int) else Runs(self._runs[index])
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        return len(self._runs)
+
+    def __iter__(self) -> Iterator[Run]:
+        """Iterate over the runs."""
+        return iter(self._runs)
+
+    def __repr__(self) -> str:
+        """Show the number of runs."""
+        return f"<{len(self)} runs>"
+
+
+def open_run(path: str | PathLike[str]) -> Run:
+    """Open a run folder and verify it.
+
+    Parameters
+    ----------
+    path
+        The folder.
+
+    Returns
+    -------
+    Run
+        The run.
+
+    Raises
+    ------
+    RunFolderError
+        If the folder holds no run, or a damaged one.
+    """
+    return Run(path)

@@ -1,0 +1,106 @@
+"""Means with confidence intervals, for samples of independent seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+#: Confidence of every interval that the project prints.
+CONFIDENCE = 0.95
+
+
+class Estimate(NamedTuple):
+    """A mean and half of the width of its 95 % confidence interval.
+
+    The half width is None for a single value, from which no interval follows.
+    """
+
+    mean: float
+    half_width: float | None
+    size: int
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the mean of independent values with its interval, by Student's t distribution.
+
+    Parameters
+    ----------
+    values
+        At least one value.
+
+    Returns
+    -------
+    Estimate
+        The mean and its interval.
+    """
+    count = len(values)
+    mean = math.fsum(values) / count
+    if count == 1:
+        return Estimate(mean, None, size=1)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    half_width = t_quantile(0.5 + CONFIDENCE / 2, count - 1) * math.sqrt(variance / count)
+    return Estimate(mean, half_width, size=count)
+
+
+@cache
+def t_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile of Student's t distribution.
+
+    Parameters
+    ----------
+    probability
+        From 0.5 up to but not including 1.
+    degrees
+        Degrees of freedom, at least 1.
+
+    Returns
+    -------
+    float
+        The value that a t-distributed variable stays below with ``probability``.
+    """
+    low, high = 0.0, 1.0
+    while t_cdf(high, degrees) < probability:
+        high *= 2
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        if t_cdf(middle, degrees) < probability:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def t_cdf(value: float, degrees: int) -> float:
+    """Return the probability that a t-distributed variable stays below ``value``.
+
+    Exact finite sums for whole degrees of freedom: Abramowitz and Stegun, 26.7.3 and 26.7.4.
+
+    Parameters
+    ----------
+    value
+        At least 0.
+    degrees
+        Degrees of freedom, at least 1.
+
+    Returns
+    -------
+    float
+        The probability.
+    """
+    angle = math.atan(value / math.sqrt(degrees))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    if degrees % 2 == 0:
+        term = total = 1.0
+        for k in range(1, degrees // 2):
+            term *= cosine * cosine * (2 * k - 1) / (2 * k)
+            total += term
+        central = sine * total
+    else:
+        total, term = 0.0, cosine
+        for k in range(1, (degrees - 1) // 2 + 1):
+            total += term
+            term *= cosine * cosine * (2 * k) / (2 * k + 1)
+        central = 2 / math.pi * (angle + sine * total)
+    return 0.5 + central / 2

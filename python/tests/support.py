@@ -1,0 +1,75 @@
+"""What several tests share: a small scenario, and the content of a folder."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+#: Two paths from S to D; X is connected to nothing.
+TWO_PATHS = """\
+name = "two-paths"
+title = "A meter with two paths"
+duration = "5 s"
+
+[transport]
+profile = "ns2"
+window_cap = "50 packets"
+
+[[node]]
+names = ["S", "R1", "R2", "D", "X"]
+
+[[link]]
+name = "s-r1"
+between = ["S", "R1"]
+rate = "10 Mbit/s"
+delay = "2 ms"
+queue = "unlimited"
+
+[[link]]
+name = "s-r2"
+between = ["S", "R2"]
+rate = "10 Mbit/s"
+delay = "2 ms"
+queue = "unlimited"
+
+[[link]]
+name = "path1"
+between = ["R1", "D"]
+rate = "3 Mbit/s"
+delay = "10 ms"
+queue = "20 packets"
+loss = "0.5 %"
+
+[[link]]
+name = "path2"
+between = ["R2", "D"]
+rate = "1 Mbit/s"
+delay = "20 ms"
+queue = "20 packets"
+
+[[connection]]
+name = "meter"
+from = "S"
+to = "D"
+protocol = "mptcp"
+congestion = "lia"
+traffic = { kind = "ftp", start = "uniform(0 s, 0.5 s)" }
+
+[[connection.subflow]]
+name = "p1"
+via = ["R1"]
+
+[[connection.subflow]]
+name = "p2"
+via = ["R2"]
+"""
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, hidden ones too, with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

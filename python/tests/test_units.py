@@ -1,0 +1,35 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from anabranch.stats import Estimate
+from anabranch.units import estimate_text, number, scale_of, title_of
+
+
+@pytest.mark.parametrize(
+    ("value", "half_width", "signed", "text"),
+    [
+        (2.34567, 0.0123, False, "2.346 ± 0.012"),
+        (-1.0, 0.5, True, "-1.00 ± 0.50"),
+        (3.0, 0.5, True, "+3.00 ± 0.50"),
+        (12345.6, 234.0, False, "12346 ± 234"),
+        (2.34567, None, False, "2.3457"),
+        (5.0, 0.0, False, "5 ± 0"),
+        (0.0, 0.0, True, "0 ± 0"),
+    ],
+)
+def test_a_number_has_the_digits_that_its_interval_warrants(
+    value: float, half_width: float | None, signed: bool, text: str
+) -> None:
+    assert number(value, half_width, signed=signed) == text
+
+
+def test_metrics_are_shown_in_units_for_people() -> None:
+    assert scale_of("goodput_bps").unit == "Mbit/s"
+    assert scale_of("mean_srtt_s").unit == "ms"
+    assert scale_of("drops").unit == ""
+    assert title_of("mean_srtt_s") == "mean srtt"
+    assert title_of("loss_rate") == "loss rate"
+    assert estimate_text("loss_rate", Estimate(0.0123, 0.0012, 20)) == "1.23 ± 0.12"
