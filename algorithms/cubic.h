@@ -13,7 +13,9 @@
  *    once;
  *  - where the target is not above the window it still grows by 1 % per round trip (as Linux; the RFC
  *    holds);
- *  - targets are whole packets, truncated towards W_max;
+ *  - windows are whole packets. `precision = exact`, the default, has targets with 8 fraction bits; `kernel`
+ * has whole ones, truncated towards W_max as in Linux (algorithm reference, G7), up to a packet more below
+ * it;
  *  - rtt in W_cubic(t + rtt) is the smoothed one (RFC 9438 section 4.4), where Linux takes the minimum;
  *  - before the first loss, and until the next one after a timeout, K is 0 and the window grows by at
  *    least 5 % per round trip (Linux);
@@ -25,11 +27,15 @@
 #include "anabranch/cc.h"
 #include "anabranch/fixedpoint.h"
 
+enum cubic_precision { CUBIC_EXACT = 0, CUBIC_KERNEL = 1 };
+
 #define AB_PARAMS_cubic(P)                                                                                   \
 	P(beta_q10, AB_UNIT_Q10, 717, 512, 1000,                                                             \
 	  "window kept at a loss; 0.7 in RFC 9438, 0.8 in older versions")                                   \
 	P(fast_convergence, AB_UNIT_BOOL, 1, 0, 1, "release bandwidth when the maximum shrinks")             \
-	P(hystart, AB_UNIT_BOOL, 1, 0, 1, "leave slow start when delay or an ACK train shows a full path")
+	P(hystart, AB_UNIT_BOOL, 1, 0, 1, "leave slow start when delay or an ACK train shows a full path")   \
+	P(precision, AB_UNIT_CHOICE, CUBIC_EXACT, 0, 1,                                                      \
+	  "exact|kernel: resolution of the targets, fine or that of Linux")
 #define AB_COLD_BYTES_cubic 0
 
 struct cubic_params {
@@ -40,7 +46,8 @@ struct cubic_params {
 #define CUBIC_K_FACTOR             2681735677ull /* 2^40 / 410 */
 #define CUBIC_OFFSET_MAX           (1u << 18)    /* 256 s: 410 * 2^54 < 2^63 */
 #define CUBIC_WINDOW_MAX           (1u << 30)
-#define CUBIC_HYSTART_WINDOW       16 /* packets; below it HyStart does not look */
+#define CUBIC_PER_MAX              (1u << 31) /* so that a counter below it plus an ACK fits u32 */
+#define CUBIC_HYSTART_WINDOW       16         /* packets; below it HyStart does not look */
 #define CUBIC_HYSTART_SAMPLES      8
 #define CUBIC_HYSTART_SPACING_US   2000 /* ACKs closer than this belong to one train */
 #define CUBIC_HYSTART_DELAY_MIN_US 4000
@@ -76,17 +83,19 @@ AB_INLINE u32 cubic_k(u32 below)
 }
 
 /*
- * W_cubic(t) for t and k in 1/1024 s: 0.4 * (offset / 1024)^3 = 410 * offset^3 / 2^40 packets from the
- * origin. offset <= 2^18, so the product is below 2^63 and the result at most 410 * 2^14.
+ * W_cubic(t) with 8 fraction bits, for t and k in 1/1024 s: 0.4 * (offset / 1024)^3 = 410 * offset^3 / 2^40
+ * packets from the origin. offset <= 2^18, so the product is below 2^63 and the distance below 2^31.
  */
-AB_INLINE u32 cubic_window(u32 origin, u32 k, u32 t)
+AB_INLINE u64 cubic_window_q8(u32 origin, u32 k, u32 t, u32 precision)
 {
 	u64 offset = ab_min_u32(t < k ? k - t : t - k, CUBIC_OFFSET_MAX);
-	u32 delta = (u32)(CUBIC_C * offset * offset * offset >> 40);
+	u64 delta_q8 = CUBIC_C * offset * offset * offset >> 32, origin_q8 = (u64)origin << 8;
 
+	if (precision == CUBIC_KERNEL)
+		delta_q8 = delta_q8 >> 8 << 8;
 	if (t < k)
-		return delta < origin ? origin - delta : 0;
-	return ab_min_u32(origin, CUBIC_WINDOW_MAX) + delta;
+		return delta_q8 < origin_q8 ? origin_q8 - delta_q8 : 0;
+	return origin_q8 + delta_q8;
 }
 
 /* W_max after a loss at `cwnd` (RFC 9438 section 4.7). */
@@ -135,19 +144,19 @@ AB_INLINE void cubic_estimate(const struct ab_cc *cc, struct cubic_state *s, u32
 }
 
 /* Packets to acknowledge for one more packet of window. */
-AB_INLINE u32 cubic_per(const struct ab_cc *cc, const struct cubic_state *s, u32 cwnd)
+AB_INLINE u32 cubic_per(const struct ab_cc *cc, const struct cubic_state *s, u32 cwnd, u32 precision)
 {
 	const struct cubic_epoch *e = &s->epoch;
 	u64 elapsed_us = cc->view->now_us - e->start_us + (cc->view->srtt8_us >> 3);
 	u32 t = (u32)ab_min_u64((elapsed_us << 10) / 1000000, 1u << 30);
-	u32 target = cubic_window(e->origin, e->k, t);
-	u64 per = target > cwnd ? cwnd / (target - cwnd) : 100 * (u64)cwnd;
+	u64 target_q8 = cubic_window_q8(e->origin, e->k, t, precision), cwnd_q8 = (u64)cwnd << 8;
+	u64 per = target_q8 > cwnd_q8 ? cwnd_q8 / (target_q8 - cwnd_q8) : 100 * (u64)cwnd;
 
 	if (!e->w_max)
 		per = ab_min_u64(per, 20);
 	if (e->w_est > cwnd)
 		per = ab_min_u64(per, cwnd / (e->w_est - cwnd));
-	return (u32)ab_min_u64(ab_max_u64(per, 2), AB_U32_MAX);
+	return (u32)ab_min_u64(ab_max_u64(per, 2), CUBIC_PER_MAX);
 }
 
 AB_INLINE void cubic_hystart_round(const struct ab_cc *cc, struct cubic_state *s)
@@ -218,7 +227,7 @@ AB_INLINE void cubic_ack(const struct ab_cc *cc)
 	if (!s->epoch.start_us)
 		cubic_begin_epoch(cc, s, cwnd);
 	cubic_estimate(cc, s, cwnd, p->beta_q10, acked);
-	ab_additive_increase(&cwnd, &cnt, cubic_per(cc, s, cwnd), acked);
+	ab_additive_increase(&cwnd, &cnt, cubic_per(cc, s, cwnd, p->precision), acked);
 	ab_set_cwnd(cc, cwnd);
 	ab_set_cwnd_cnt(cc, cnt);
 }

@@ -9,7 +9,7 @@
  * Phases: slow start, left when more than ss_exit packets are queued; then, while avg - base < mi_threshold,
  * multiplicative increase, one packet per packet acknowledged; else the equation. It is evaluated at the
  * beginning of every other round; the change is spread over that round in steps at least update_interval
- * apart, and the window rests in the next round (section IV of the paper).
+ * apart, and the window rests in the next round.
  *
  * Readings taken:
  *  - w_old is the window at the start of the round that ends, an approximation of the packets in flight
@@ -59,16 +59,16 @@ struct fast_tuning {
 };
 
 struct fast_state {
-	u64 avg_rtt_q8;  /* microseconds << 8; 0: no sample yet */
-	u64 update_us;   /* when the current or last update round began */
-	u64 step_us;     /* last step of it */
-	u32 base_rtt_us; /* 0: no sample yet */
-	u32 cwnd_q10;    /* the window with its fraction */
-	u32 from_q10;    /* an update goes from here */
-	u32 target_q10;  /* to here */
-	u32 round_q10;   /* the window at the start of this round */
-	u32 cwnd_at_loss;
-	u8 updating; /* this round's window moves; else it rests */
+	u64 avg_rtt_q8;   /* microseconds << 8; 0: no sample yet */
+	u64 update_us;    /* when the current or last update round began */
+	u64 step_us;      /* last step of it */
+	u32 base_rtt_us;  /* 0: no sample yet */
+	u32 cwnd_q10;     /* the window with its fraction */
+	u32 from_q10;     /* an update goes from here */
+	u32 target_q10;   /* to here */
+	u32 round_q10;    /* the window at the start of this round */
+	u32 cwnd_at_loss; /* 0: no loss yet */
+	u8 updating;      /* this round's window moves; else it rests */
 };
 
 /*
@@ -235,7 +235,8 @@ AB_INLINE void fast_settle(struct fast_state *s)
 /* Timeout: slow start from 2 up to half of the window before the loss. */
 AB_INLINE void fast_restart(const struct ab_cc *cc, struct fast_state *s)
 {
-	ab_set_ssthresh(cc, ab_max_u32(s->cwnd_at_loss / 2, FAST_CWND_MIN));
+	if (s->cwnd_at_loss)
+		ab_set_ssthresh(cc, ab_max_u32(s->cwnd_at_loss / 2, FAST_CWND_MIN));
 	ab_set_cwnd(cc, FAST_CWND_MIN);
 	fast_settle(s);
 }

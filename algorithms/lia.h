@@ -13,7 +13,7 @@
  *    (they are whole packets in both hosts);
  *  - kernel: the form of the multipath kernel (part G2 of the algorithm reference): A = alpha / w_total
  *    with 12 fraction bits, threshold 4096 / A. A is a small integer, so the threshold jumps by 9 % at A
- *    = 11 and is never above 4096 packets: at T^2 / w_b = 700 packets it is 819, 17 % too slow.
+ *    = 11 and is never above 4096 packets: at T^2 / w_b = 700 packets it is 819, 17 % too large.
  *
  * We differ in:
  *  - the best subflow is found by exact comparison, not by the kernel's quotient, which becomes 0 at long

@@ -22,6 +22,7 @@
  *    assignment (I-S0-10);
  *  - `hysteresis` h (house, I-S0-13): MFast moves only to a subflow with fewer than (1 - h) times the
  *    retransmissions of the one that has it;
+ *  - a reduction for an ECN mark counts as a loss event;
  *  - more than two subflows (house): the pairs found are joined into groups, each group is coupled by LIA
  *    among its members; MFast goes to the one minimum of the rest, and without one minimum the rest keeps
  *    its assignment. A connection with one usable subflow keeps its assignment too.

@@ -51,9 +51,9 @@ struct vegas_state {
 	u64 rtt_sum_us; /* of the round */
 	u32 rtt_count;
 	u32 rtt_min_us;
-	u32 base_rtt_us; /* 0: no sample yet */
-	u32 cwnd_at_loss;
-	u8 grow; /* ns2: the window grows in this round */
+	u32 base_rtt_us;  /* 0: no sample yet */
+	u32 cwnd_at_loss; /* 0: no loss yet */
+	u8 grow;          /* ns2: the window grows in this round */
 };
 
 /* A window and a threshold being decided. */
@@ -119,6 +119,11 @@ AB_INLINE u32 vegas_round_mean_us(const struct ab_cc *cc, struct vegas_state *s)
 	return mean_us;
 }
 
+AB_INLINE u32 vegas_one_less(u32 cwnd)
+{
+	return cwnd > VEGAS_CWND_MIN ? cwnd - 1 : cwnd;
+}
+
 /* ns2, end of a round of slow start. */
 AB_INLINE void vegas_decide_slow_start(struct vegas_state *s, struct vegas_window *w, u32 gamma, u32 diff_q8)
 {
@@ -136,7 +141,7 @@ AB_INLINE void vegas_decide(struct vegas_state *s, struct vegas_window *w, u32 s
 {
 	s->grow = step == VEGAS_UP;
 	if (step == VEGAS_DOWN) {
-		w->cwnd = ab_max_u32(w->cwnd, VEGAS_CWND_MIN + 1) - 1;
+		w->cwnd = vegas_one_less(w->cwnd);
 		w->ssthresh = ab_min_u32(w->ssthresh, w->cwnd);
 	}
 }
@@ -170,7 +175,8 @@ AB_INLINE u32 vegas_reduce(const struct ab_cc *cc, struct vegas_state *s)
 /* ns2 timeout: slow start from 2 up to half of the window before the loss. */
 AB_INLINE void vegas_restart(const struct ab_cc *cc, struct vegas_state *s)
 {
-	ab_set_ssthresh(cc, ab_max_u32(s->cwnd_at_loss / 2, VEGAS_CWND_MIN));
+	if (s->cwnd_at_loss)
+		ab_set_ssthresh(cc, ab_max_u32(s->cwnd_at_loss / 2, VEGAS_CWND_MIN));
 	ab_set_cwnd(cc, VEGAS_CWND_MIN);
 	vegas_new_round(s);
 	s->grow = 1;
@@ -206,23 +212,23 @@ AB_INLINE void vegas_reno_step(const struct ab_view *v, struct vegas_window *w, 
 AB_INLINE void vegas_decide_linux(const struct ab_cc *cc, const struct vegas_state *s,
 				  const struct vegas_params *p, struct vegas_window *w)
 {
-	u32 rtt_us = s->rtt_min_us;
+	u32 rtt_us = s->rtt_min_us, fitting;
 	u64 diff = vegas_diff_linux(w->cwnd, s->base_rtt_us, rtt_us);
 
 	if (w->cwnd < w->ssthresh) {
 		if (diff > p->gamma) {
-			w->cwnd = ab_min_u32(w->cwnd, (u32)((u64)w->cwnd * s->base_rtt_us / rtt_us) + 1);
+			fitting = (u32)((u64)w->cwnd * s->base_rtt_us / rtt_us) + 1;
+			w->cwnd = ab_min_u32(w->cwnd, ab_max_u32(fitting, VEGAS_CWND_MIN));
 			w->ssthresh = ab_min_u32(w->ssthresh, w->cwnd);
 		} else if (cc->view->cwnd_limited) {
 			w->cwnd = ab_min_u32(w->ssthresh, w->cwnd + cc->view->acked);
 		}
 	} else if (diff > p->beta) {
-		w->cwnd = ab_max_u32(w->cwnd, VEGAS_CWND_MIN + 1) - 1;
+		w->cwnd = vegas_one_less(w->cwnd);
 		w->ssthresh = ab_min_u32(w->ssthresh, w->cwnd);
 	} else if (diff < p->alpha && cc->view->cwnd_limited) {
 		w->cwnd++;
 	}
-	w->cwnd = ab_max_u32(w->cwnd, VEGAS_CWND_MIN);
 }
 
 AB_INLINE void vegas_ack_linux(const struct ab_cc *cc, struct vegas_state *s, const struct vegas_params *p)

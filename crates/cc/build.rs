@@ -18,6 +18,7 @@ fn main() {
 
     cc::Build::new()
         .file("host/registry.c")
+        .file("host/formulas.c")
         .include(&root)
         .include(root.join("include"))
         .include(&out)
@@ -33,6 +34,6 @@ fn main() {
         .warnings_into_errors(true)
         .compile("anabranch_algorithms");
 
-    println!("cargo:rerun-if-changed=host/registry.c");
+    println!("cargo:rerun-if-changed=host");
     println!("cargo:rerun-if-changed={}", root.display());
 }

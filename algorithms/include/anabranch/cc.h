@@ -7,6 +7,7 @@
  * fill the same structures and call the same functions in the same order.
  *
  * Units: windows in packets of `mss` bytes, times in microseconds, pacing in bytes per second.
+ * Ranges: cwnd and cwnd_clamp 1 .. 2^30, acked at most 2^30, now_us below 2^53 and never going back.
  *
  * Call order (that of the Linux TCP stack; the simulator follows it):
  *   init            once, before the first data packet

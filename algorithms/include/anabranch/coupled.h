@@ -45,7 +45,7 @@ AB_INLINE u32 ab_coupled_members(const struct ab_cc *cc)
 /* Does the set of subflows have at least two? */
 AB_INLINE int ab_several(u32 members)
 {
-	return (members & (members - 1)) != 0;
+	return members && (members & (members - 1));
 }
 
 #endif

@@ -32,13 +32,9 @@ fn g2_thresholds_of_the_kernel_form() {
     for (windows, rtts, thresholds) in
         [([10, 20], [100, 50], [31, 31]), ([10, 10], [100, 100], [40, 40]), ([2, 30], [20, 200], [12, 30])]
     {
-        for k in 0..2 {
+        for (k, threshold) in thresholds.into_iter().enumerate() {
             let mut connection = two(&KERNEL, windows, rtts);
-            assert_eq!(
-                acks_to_growth(&mut connection, k),
-                thresholds[k],
-                "{windows:?} {rtts:?}, subflow {k}"
-            );
+            assert_eq!(acks_to_growth(&mut connection, k), threshold, "{windows:?} {rtts:?}, subflow {k}");
         }
     }
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The pure formulas as functions that a test can call. Linked into nothing that does not use them. */
+#include "anabranch/fixedpoint.h"
+#include "ab_includes.h"
+
+u64 ab_formula_mul_div(u64 a, u32 b, u32 c)
+{
+	return ab_mul_div(a, b, c);
+}
+
+u32 ab_formula_product_greater(u32 a, u64 b, u32 c, u64 d)
+{
+	return (u32)ab_product_greater(a, b, c, d);
+}
+
+u32 ab_formula_bit_length(u64 a)
+{
+	return ab_bit_length(a);
+}
+
+u32 ab_formula_cube_root(u64 a)
+{
+	return ab_cube_root(a);
+}
+
+u64 ab_formula_ewma(u64 average, u64 sample, u32 n)
+{
+	return ab_ewma(average, sample, n);
+}
+
+u32 ab_formula_cubic_k(u32 below)
+{
+	return cubic_k(below);
+}
+
+u64 ab_formula_cubic_window_q8(u32 origin, u32 k, u32 t, u32 precision)
+{
+	return cubic_window_q8(origin, k, t, precision);
+}
+
+u32 ab_formula_cubic_w_max(u32 cwnd, u32 w_max, u32 beta_q10, u32 fast_convergence)
+{
+	return cubic_w_max(cwnd, w_max, beta_q10, fast_convergence);
+}
+
+u32 ab_formula_vegas_diff_q8(u32 cwnd, u32 base_us, u32 rtt_us)
+{
+	return vegas_diff_q8(cwnd, base_us, rtt_us);
+}
+
+u64 ab_formula_vegas_diff_linux(u32 cwnd, u32 base_us, u32 rtt_us)
+{
+	return vegas_diff_linux(cwnd, base_us, rtt_us);
+}
+
+/* One decision of MVegas. `band` is a, b, diff_prev (all << 8) and whether there is one; updated in place. */
+u32 ab_formula_mvegas_step(u32 band[4], u32 beta_dec, u32 diff_q8)
+{
+	const struct mvegas_params p = {.alpha = 1, .beta = 3, .gamma = 1, .k = 2, .beta_dec = beta_dec};
+	struct mvegas_state s = {
+	    .a_q8 = band[0], .b_q8 = band[1], .diff_prev_q8 = band[2], .has_prev = (u8)band[3]};
+	u32 step = mvegas_step(&s, &p, diff_q8);
+
+	band[0] = s.a_q8;
+	band[1] = s.b_q8;
+	band[2] = s.diff_prev_q8;
+	band[3] = s.has_prev;
+	return step;
+}
+
+u32 ab_formula_fast_equation_q10(u32 alpha, u32 gamma_q10, u32 sigma_q10, u32 w_q10, u32 old_q10, u32 base_us,
+				 u64 avg_q8)
+{
+	const struct fast_tuning t = {.alpha = alpha, .gamma_q10 = gamma_q10, .sigma_q10 = sigma_q10};
+
+	return fast_equation_q10(&t, w_q10, old_q10, base_us, avg_q8);
+}
