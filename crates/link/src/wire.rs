@@ -2,7 +2,9 @@
 //!
 //! Accepted packets lie in one ring from their acceptance until their arrival; `sent` divides those that
 //! have left the transmitter from those that still wait or are being sent. That border is only moved when
-//! somebody asks for the queue or the queue looks full, so a packet costs a few additions.
+//! somebody asks for the queue or the queue looks full, so a packet costs a few additions. A ring that runs
+//! empty begins again at its first slot: a burst may have made it large, and going round it would touch cold
+//! memory for ever.
 
 use crate::{ByteTime, Drop, Frame, NEVER, Nanos, Probability, Rng};
 
@@ -241,7 +243,11 @@ impl<P: Frame> Wire<P> {
             self.sent = position.wrapping_add(1);
         }
         self.head = position.wrapping_add(1);
-        if self.loss.is_some() && self.is_doomed(position) {
+        let lost = self.loss.is_some() && self.is_doomed(position);
+        if self.head == self.tail {
+            (self.head, self.sent, self.tail) = (0, 0, 0);
+        }
+        if lost {
             return false;
         }
         self.counters.delivered += 1;
