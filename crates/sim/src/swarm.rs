@@ -218,3 +218,32 @@ proptest! {
         check(&plan.scenario(), seed);
     }
 }
+
+fn extreme(traffic: &str, more: &str) -> Scenario {
+    let text = format!(
+        r#"
+        name = "extreme"
+        duration = "10 h"
+        measure.interval = "10 min"
+        node = [{{ names = ["S", "D"] }}]
+        connection = [{{ name = "flow", from = "S", to = "D", congestion = "reno", traffic = {{ {traffic} }} }}]
+        {more}"#
+    );
+    anabranch_scenario::load(&text, "extreme.toml", &[]).unwrap_or_else(|error| panic!("{error}")).scenario
+}
+
+#[test]
+fn round_trips_of_many_minutes_do_not_overflow_the_estimator() {
+    let more = r#"
+        link = [{ between = ["S", "D"], rate = "100 bit/s", delay = "1 s", queue = "unlimited" }]
+        transport.max_rto = "2 h""#;
+    check(&extreme(r#"kind = "ftp""#, more), 1);
+}
+
+#[test]
+fn the_largest_acknowledgement_has_room_for_sack_blocks() {
+    let more = r#"
+        link = [{ between = ["S", "D"], rate = "10 Mbit/s", delay = "1 ms", queue = "5 packets" }]
+        transport.ack = "65535 B""#;
+    check(&extreme(r#"kind = "file", size = "100 kB""#, more), 1);
+}

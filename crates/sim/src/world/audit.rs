@@ -88,6 +88,8 @@ fn check_now<K: Key>(world: &World<'_, K>) {
                 })
                 .sum();
             assert_eq!(sender.in_flight(), pipe, "pipe of {}", at());
+            let mut lost = (sender.una..sender.next).map(|n| sender.segments.get(n).flags & LOST != 0);
+            assert!(lost.next() != Some(false) || !lost.any(|lost| lost), "the oldest is lost too, {}", at());
         }
         assert!(u64::from(sender.in_flight()) <= 2 * sender.outstanding(), "{}", at());
     }
@@ -177,4 +179,3 @@ fn is_about(target: ChangeTarget, hop: Hop) -> bool {
         _ => false,
     }
 }
-
