@@ -10,6 +10,8 @@ mod mptcp;
 mod net;
 mod packet;
 mod scheduler;
+#[cfg(test)]
+mod swarm;
 mod tcp;
 #[cfg(test)]
 mod testing;

@@ -114,6 +114,12 @@ impl SackPool {
         self.slots[index as usize]
     }
 
+    /// Blocks that have been put and not taken.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Takes the blocks of a packet that has arrived or is lost.
     pub(crate) fn take(&mut self, index: u32) -> SackBlocks {
         if index == NO_SACK {

@@ -140,6 +140,12 @@ impl MetaSender {
         }
     }
 
+    /// Bytes cut and not acknowledged at the data level.
+    #[cfg(test)]
+    pub(crate) fn unacknowledged_bytes(&self) -> u64 {
+        self.next_byte - self.una_byte
+    }
+
     fn get(&self, number: u64) -> Option<&DataSegment> {
         self.outstanding.get(usize::try_from(number.checked_sub(self.una)?).ok()?)
     }

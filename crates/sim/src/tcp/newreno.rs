@@ -22,7 +22,8 @@ pub(crate) struct NewReno {
     partial_seen: bool,
     /// Segments that duplicates say have left the network.
     implied: u32,
-    /// Duplicates below this may come from the timeout's own retransmissions (RFC 6582 section 3.2).
+    /// RFC 6582's `recover`, plus one: the next segment to be cut when a fast recovery or timeout last began.
+    /// Duplicates up to it may come from retransmissions of that time and do not mean loss (section 3.2, step 1).
     guard: u64,
 }
 
@@ -86,8 +87,9 @@ impl NewReno {
     }
 
     pub(crate) fn enter(sender: &mut Sender) {
-        let una = sender.una;
+        let (una, next) = (sender.una, sender.next);
         let newreno = state(sender);
+        newreno.guard = next;
         newreno.inflation = i64::from(DUPLICATE_THRESHOLD);
         newreno.forced = Some(una);
         newreno.partial_seen = false;

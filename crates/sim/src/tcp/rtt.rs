@@ -3,6 +3,10 @@
 use anabranch_link::Nanos;
 use anabranch_scenario::model::{RtoRule, Transport};
 
+/// The longest sample, 537 s: eight of them fit 32 bits. Longer ones (a deep queue before a slow link) count as
+/// this much, above the maximum of any sensible timeout.
+const LONGEST_SAMPLE_US: u32 = u32::MAX / 8;
+
 /// Estimator of one subflow. `srtt8_us` and `mdev4_us` carry 3 and 2 fraction bits, as in the kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Rtt {
@@ -34,10 +38,10 @@ impl Rtt {
     /// A sample in microseconds (RFC 6298 section 2, equations 2.2 and 2.3); ends the back-off.
     #[inline]
     pub(crate) fn sample(&mut self, rtt_us: u32) {
-        let rtt_us = rtt_us.max(1);
+        let rtt_us = rtt_us.clamp(1, LONGEST_SAMPLE_US);
         if self.srtt8_us == 0 {
-            self.srtt8_us = rtt_us.saturating_mul(8);
-            self.mdev4_us = rtt_us.saturating_mul(2);
+            self.srtt8_us = 8 * rtt_us;
+            self.mdev4_us = 2 * rtt_us;
             self.min_us = rtt_us;
         } else {
             let deviation = rtt_us.abs_diff(self.srtt8_us >> 3);
@@ -61,7 +65,7 @@ impl Rtt {
                 RtoRule::Linux => srtt + spread.max(self.min_rto),
             }
         };
-        (base << self.backoff.min(20)).min(self.max_rto)
+        base.saturating_mul(1 << self.backoff.min(20)).min(self.max_rto)
     }
 
     /// The timer has expired: double the timeout (RFC 6298 section 5.5).
@@ -103,6 +107,23 @@ mod tests {
         let mut rtt = Rtt::new(&Transport { min_rto: 0, ..transport() });
         rtt.sample(100_000);
         assert_eq!(rtt.rto(), 300 * MS);
+    }
+
+    #[test]
+    fn extreme_samples_and_timeouts_do_not_overflow() {
+        let mut rtt = Rtt::new(&transport());
+        for sample in [u32::MAX, u32::MAX, 0, u32::MAX, u32::MAX] {
+            rtt.sample(sample);
+        }
+        assert!(rtt.srtt8_us >> 3 > 300_000_000, "{} us", rtt.srtt8_us >> 3);
+        assert_eq!(rtt.rto(), 60_000 * MS, "the maximum");
+
+        let year = 31_536_000_000 * MS;
+        let mut patient = Rtt::new(&Transport { initial_rto: year, max_rto: 10 * year, ..transport() });
+        for _ in 0..40 {
+            patient.back_off();
+        }
+        assert_eq!(patient.rto(), 10 * year);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Where we differ: segments are counted, not bytes, so a segment is lost when three segments above it are
 //! SACKed (RFC 6675's byte rule for full-sized segments); after a timeout SACK information is kept (the
-//! receivers here never discard what they have reported).
+//! receivers here never discard what they have reported); the rescue retransmission is never a segment whose
+//! retransmission is under way, which the letter of NextSeg's rule 4 would send twice at once.
 
 use anabranch_cc::CaState;
 
@@ -16,9 +17,10 @@ use super::{
 #[derive(Default)]
 pub(crate) struct Scoreboard {
     sacked: u32,
-    lost: u32,
-    /// Lost segments whose retransmission is out.
-    retransmitted: u32,
+    /// Lost segments that have not been sent again: none of their copies is under way.
+    waiting: u32,
+    /// Segments sent again though not taken for lost: two copies may be under way.
+    doubled: u32,
     /// The three highest SACKed segments, plus one each, descending; 0 is none.
     highest: [u64; DUPLICATE_THRESHOLD as usize],
     /// All below has been examined for loss.
@@ -34,15 +36,16 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// SetPipe (RFC 6675 section 4).
     pub(crate) fn pipe(&self, una: u64, next: u64) -> u32 {
-        (next - una) as u32 - self.sacked - self.lost + self.retransmitted
+        (next - una) as u32 - self.sacked - self.waiting + self.doubled
     }
 
     /// A segment with these marks has been acknowledged cumulatively.
     pub(crate) fn forget(&mut self, flags: u8) {
         self.sacked -= u32::from(flags & SACKED != 0);
-        self.lost -= u32::from(flags & LOST != 0);
-        self.retransmitted -= u32::from(flags & RETRANSMITTED != 0);
+        self.waiting -= u32::from(flags & (LOST | RETRANSMITTED) == LOST);
+        self.doubled -= u32::from(flags & (LOST | RETRANSMITTED) == RETRANSMITTED);
     }
 
     pub(crate) fn absorb(sender: &mut Sender, sacks: &[(u64, u64)], absorbed: &mut Absorbed, now_us: u32) {
@@ -103,21 +106,27 @@ impl Scoreboard {
 
     fn mark_lost(sender: &mut Sender, number: u64) -> bool {
         let segment = sender.segments.get_mut(number);
-        let fresh = segment.flags & (SACKED | LOST) == 0;
-        if fresh {
-            segment.flags |= LOST;
-            board(sender).lost += 1;
+        let flags = segment.flags;
+        if flags & (SACKED | LOST) != 0 {
+            return false;
         }
-        fresh
+        segment.flags |= LOST;
+        let board = board(sender);
+        match flags & RETRANSMITTED {
+            0 => board.waiting += 1,
+            _ => board.doubled -= 1,
+        }
+        true
     }
 
     pub(crate) fn judge(sender: &mut Sender, absorbed: &Absorbed) -> Verdict {
-        let (una, recover) = (sender.una, sender.recover);
-        let lost = board(sender).lost;
         match sender.state {
-            CaState::Recovery | CaState::Loss if una >= recover => Verdict::Leave,
+            CaState::Recovery | CaState::Loss if sender.una >= sender.recover => Verdict::Leave,
             CaState::Recovery | CaState::Loss => Verdict::Continue,
-            _ if lost > 0 => Verdict::Enter,
+            // IsLost(HighACK + 1): the oldest one is lost if any is.
+            _ if sender.outstanding() > 0 && sender.segments.get(sender.una).flags & LOST != 0 => {
+                Verdict::Enter
+            }
             _ if absorbed.duplicate && sender.dupacks >= DUPLICATE_THRESHOLD => Verdict::Enter,
             _ => Verdict::Continue,
         }
@@ -126,20 +135,27 @@ impl Scoreboard {
     pub(crate) fn enter(sender: &mut Sender) {
         let una = sender.una;
         Self::mark_lost(sender, una);
+        let under_way = sender.segments.get(una).flags & RETRANSMITTED != 0;
         let board = board(sender);
         board.cursor = una;
         board.rescued = false;
-        board.forced = Some(una);
+        board.forced = (!under_way).then_some(una);
     }
 
     pub(crate) fn time_out(sender: &mut Sender) {
         let (una, next) = (sender.una, sender.next);
+        let mut waiting = 0;
         for number in una..next {
-            sender.segments.get_mut(number).flags &= !RETRANSMITTED;
-            Self::mark_lost(sender, number);
+            let segment = sender.segments.get_mut(number);
+            segment.flags &= !RETRANSMITTED;
+            if segment.flags & SACKED == 0 {
+                segment.flags |= LOST;
+                waiting += 1;
+            }
         }
         let board = board(sender);
-        board.retransmitted = 0;
+        board.waiting = waiting;
+        board.doubled = 0;
         board.examined = next;
         board.cursor = una;
         board.rescued = true;
@@ -150,22 +166,21 @@ impl Scoreboard {
     pub(crate) fn next_to_send(sender: &mut Sender) -> Next {
         let (una, next, cwnd) = (sender.una, sender.next, sender.cwnd);
         let state = sender.state;
-        let early = match state {
-            CaState::Open if sender.limited_transmit && sender.dupacks < DUPLICATE_THRESHOLD => {
-                sender.dupacks
-            }
-            _ => 0,
-        };
+        let limited_transmit = sender.limited_transmit;
         let board = board(sender);
         if let Some(number) = board.forced
             && number >= una
         {
             return Next::Retransmit(number);
         }
-        if board.pipe(una, next) >= cwnd + early {
+        let recovering = matches!(state, CaState::Recovery | CaState::Loss);
+        // Limited transmit (RFC 3042) follows from the pipe (RFC 6675 section 5, step 3): each SACKed segment
+        // has left it. Without it, SACKed segments make room only once recovery has begun.
+        let kept = if recovering || limited_transmit { 0 } else { board.sacked };
+        if board.pipe(una, next) + kept >= cwnd {
             return Next::Wait;
         }
-        if !matches!(state, CaState::Recovery | CaState::Loss) || board.lost == board.retransmitted {
+        if !recovering || board.waiting == 0 {
             return Next::New;
         }
         let mut number = board.cursor.max(una);
@@ -179,31 +194,40 @@ impl Scoreboard {
         if number < next { Next::Retransmit(number) } else { Next::New }
     }
 
-    /// NextSeg's last resort, when there is nothing new to send: one retransmission of the highest segment
-    /// that is neither SACKed nor sent again, once per recovery.
-    pub(crate) fn rescue(sender: &mut Sender) -> Option<u64> {
+    /// NextSeg when there is nothing new to send. Rule 3: the lowest segment with SACKed ones above it that
+    /// has not been sent again, though it is not taken for lost. Rule 4: the rescue retransmission, once per
+    /// recovery, of the highest segment that is neither SACKed nor sent again.
+    pub(crate) fn last_resort(sender: &mut Sender) -> Option<u64> {
         let (una, next, cwnd) = (sender.una, sender.next, sender.cwnd);
-        if sender.state != CaState::Recovery {
-            return None;
-        }
         let board = board(sender);
-        if board.rescued || board.pipe(una, next) >= cwnd {
+        let (from, highest) = (board.examined.max(una), board.highest[0]);
+        let rescued = board.rescued;
+        if board.pipe(una, next) >= cwnd || sender.state != CaState::Recovery {
             return None;
         }
-        board.rescued = true;
-        (una..next).rev().find(|&number| sender.segments.get(number).flags & (SACKED | RETRANSMITTED) == 0)
+        let idle = |&number: &u64| sender.segments.get(number).flags & (SACKED | RETRANSMITTED) == 0;
+        let below = (from..highest).find(idle);
+        if below.is_some() || rescued {
+            return below;
+        }
+        let rescue = (una..next).rev().find(idle);
+        self::board(sender).rescued = true;
+        rescue
     }
 
+    /// A segment has been sent again. A rescue retransmission leaves no mark: it must not count in the pipe
+    /// (HighRxt stays, RFC 6675 section 4).
     pub(crate) fn sent_again(sender: &mut Sender, number: u64) {
         let flags = sender.segments.get(number).flags;
+        debug_assert!(flags & (SACKED | RETRANSMITTED) == 0, "segment {number} is not missing");
         let board = board(sender);
-        if board.forced == Some(number) {
-            board.forced = None;
+        board.forced = None;
+        match flags & LOST {
+            0 if number >= board.highest[0] => return,
+            0 => board.doubled += 1,
+            _ => board.waiting -= 1,
         }
-        if flags & (LOST | RETRANSMITTED) == LOST {
-            board.retransmitted += 1;
-            sender.segments.get_mut(number).flags |= RETRANSMITTED;
-        }
+        sender.segments.get_mut(number).flags |= RETRANSMITTED;
     }
 }
 

@@ -24,12 +24,10 @@ pub(crate) struct Segment {
 pub(crate) const SACKED: u8 = 1 << 0;
 /// Taken for lost.
 pub(crate) const LOST: u8 = 1 << 1;
-/// Sent again since it was taken for lost.
+/// Sent again, and a copy may still be under way.
 pub(crate) const RETRANSMITTED: u8 = 1 << 2;
-/// Sent at least twice.
-pub(crate) const RESENT: u8 = 1 << 3;
 /// Sent while the application kept the sender waiting.
-pub(crate) const APP_LIMITED: u8 = 1 << 4;
+pub(crate) const APP_LIMITED: u8 = 1 << 3;
 
 /// Slots of the smallest ring.
 const SMALLEST: usize = 8;

@@ -368,7 +368,6 @@ impl Sender {
                 Method::NewReno(newreno) => newreno.sent_again(number),
                 Method::Sack(_) => Scoreboard::sent_again(self, number),
             }
-            self.segments.get_mut(number).flags |= segments::RESENT;
         }
     }
 

@@ -1,5 +1,7 @@
 //! Hosts and the network together: the event loop and what happens at the ends of the paths.
 
+#[cfg(test)]
+pub(crate) mod audit;
 mod build;
 mod congestion;
 mod connection;

@@ -106,14 +106,12 @@ impl<K: Key> World<'_, K> {
 
     /// The window has room but nothing is there to fill it.
     fn out_of_data(&mut self, index: usize) {
-        let sender = &mut self.endpoints[index].sender;
-        if let Method::Sack(_) = sender.method
-            && let Some(number) = Scoreboard::rescue(sender)
-        {
-            self.send_again(index, number);
-            return;
+        if let Method::Sack(_) = self.endpoints[index].sender.method {
+            while let Some(number) = Scoreboard::last_resort(&mut self.endpoints[index].sender) {
+                self.send_again(index, number);
+            }
         }
-        sender.stopped(false);
+        self.endpoints[index].sender.stopped(false);
     }
 
     #[inline]
@@ -174,7 +172,7 @@ impl<K: Key> World<'_, K> {
         if endpoint.receiver.has_gap() && matches!(endpoint.sender.method, Method::Sack(_)) {
             let blocks = endpoint.receiver.sack_blocks();
             // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
-            bytes += 4 + 8 * u16::from(blocks.len);
+            bytes = bytes.saturating_add(4 + 8 * u16::from(blocks.len));
             sack = self.net.sacks.put(blocks);
         }
         let (level, wnd) = level(connection.is_mptcp() && flags & flags::SYN == 0, connection.window);

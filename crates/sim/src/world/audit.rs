@@ -1,0 +1,181 @@
+//! A run under supervision: after every event, what must hold at that moment is checked; at the end, what
+//! must hold of the whole.
+
+use anabranch_link::NEVER;
+use anabranch_record::model::Measurements;
+use anabranch_scenario::model::{ChangeTarget, Hop, Scenario, Subflow, Traffic};
+
+use super::{Phase, World};
+use crate::{
+    engine::heads::Key,
+    packet::{Packet, flags},
+    tcp::{
+        segments::{LOST, RETRANSMITTED, SACKED},
+        sender::Method,
+    },
+};
+
+/// Runs a scenario and checks it all the while.
+///
+/// # Panics
+/// If anything is wrong, with the time and the endpoint.
+pub(crate) fn run<K: Key>(scenario: &Scenario, seed: u64) -> Measurements {
+    let mut world = World::<K>::new(scenario, seed);
+    world.net.log_drops();
+    let mut arrived = vec![0; world.endpoints.len()];
+    let quiet = advance(&mut world, |world, packet| {
+        if let Some((sink, packet)) = packet
+            && packet.has(flags::DATA)
+        {
+            arrived[sink as usize] += 1;
+        }
+        check_now(world);
+    });
+    check_files(&world);
+    if quiet {
+        check_balance(&mut world, &arrived);
+    }
+    world.measurements()
+}
+
+/// The loop of [`World::run`], with a look after every event; says whether nothing was under way at the end.
+fn advance<K: Key>(
+    world: &mut World<'_, K>,
+    mut look: impl FnMut(&World<'_, K>, Option<(u32, Packet)>),
+) -> bool {
+    let end = world.scenario.duration;
+    loop {
+        let (time, link) = world.net.first();
+        let timer = world.timers.first();
+        if time.min(timer) > end {
+            world.now = end;
+            return time == NEVER;
+        }
+        let mut packet = None;
+        if time <= timer {
+            world.now = time;
+            packet = world.net.advance(time, link);
+            if let Some((sink, packet)) = packet {
+                world.receive(sink, packet);
+            }
+        } else if let Some((time, id)) = world.timers.pop() {
+            world.now = time;
+            world.fire(time, id);
+        }
+        look(world, packet);
+    }
+}
+
+fn check_now<K: Key>(world: &World<'_, K>) {
+    for (index, endpoint) in world.endpoints.iter().enumerate() {
+        let sender = &endpoint.sender;
+        let at = || format!("endpoint {index} at {} ns, in {:?}", world.now, sender.state);
+        assert!((1..=sender.clamp).contains(&sender.cwnd), "cwnd {} of {}", sender.cwnd, at());
+        assert!(sender.ssthresh >= 1, "ssthresh {} of {}", sender.ssthresh, at());
+        let waits = matches!(endpoint.phase, Phase::SynSent | Phase::PreEstablished);
+        let timed = waits || sender.outstanding() > 0;
+        assert_eq!(sender.timer.is_armed(), timed, "timer of {}, {:?}", at(), endpoint.phase);
+        let marks = (sender.una..sender.next).map(|number| sender.segments.get(number).flags);
+        if let Method::Sack(_) = sender.method {
+            // SetPipe (RFC 6675 section 4).
+            let pipe: u32 = marks
+                .map(|marks| match (marks & SACKED != 0, marks & LOST != 0, marks & RETRANSMITTED != 0) {
+                    (true, lost, again) => {
+                        assert!(!lost && !again, "a SACKed segment is neither lost nor under way, {}", at());
+                        0
+                    }
+                    (false, lost, again) => u32::from(!lost) + u32::from(again),
+                })
+                .sum();
+            assert_eq!(sender.in_flight(), pipe, "pipe of {}", at());
+            let mut lost = (sender.una..sender.next).map(|n| sender.segments.get(n).flags & LOST != 0);
+            assert!(lost.next() != Some(false) || !lost.any(|lost| lost), "the oldest is lost too, {}", at());
+        }
+        assert!(u64::from(sender.in_flight()) <= 2 * sender.outstanding(), "{}", at());
+    }
+    for (number, connection) in world.connections.iter().enumerate() {
+        let transport = &world.scenario.connections[number].transport;
+        let at = || format!("connection {number} at {} ns", world.now);
+        let unacknowledged = connection.sides[0].send.unacknowledged_bytes();
+        let receive = &connection.sides[1].receive;
+        // RFC 9293 section 3.8.6, RFC 8684 section 3.3.1: never beyond the window.
+        assert!(unacknowledged <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
+        assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
+        assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
+        assert!(receive.delivered_bytes <= connection.file_bytes.unwrap_or(u64::MAX), "{}", at());
+        assert!(receive.next <= connection.sides[0].send.next, "delivered what was never sent, {}", at());
+    }
+}
+
+/// A file arrives whole unless no subflow that could carry it has a path in the end.
+fn check_files<K: Key>(world: &World<'_, K>) {
+    for (number, connection) in world.connections.iter().enumerate() {
+        let model = &world.scenario.connections[number];
+        let Traffic::File { bytes, .. } = model.traffic else { continue };
+        let able = connection.endpoints(0).zip(&model.subflows).enumerate().any(|(at, (index, subflow))| {
+            let opens = at == 0 || world.endpoints[index].phase == Phase::Established;
+            opens && is_up(world.scenario, subflow)
+        });
+        let delivered = connection.sides[1].receive.delivered_bytes;
+        if able {
+            assert_eq!(delivered, bytes, "the file {} is not complete", model.name);
+            let completed = connection.completed_at.expect("a complete file has its time");
+            let spent = completed - connection.opened_at;
+            let fastest: u64 = model.subflows.iter().map(|subflow| fastest(world.scenario, subflow)).sum();
+            let carried = u128::from(spent) * u128::from(fastest) / 8_000_000_000;
+            assert!(u128::from(bytes) <= carried, "{bytes} bytes in {spent} ns over {fastest} bit/s");
+        }
+    }
+}
+
+/// Every data packet sent has arrived or is known to be lost, and no pooled memory is held by the lost.
+fn check_balance<K: Key>(world: &mut World<'_, K>, arrived: &[u64]) {
+    let mut lost = vec![0; world.endpoints.len()];
+    for (_, packet) in world.net.take_drops() {
+        let sink = world.net.sink_of(packet) as usize;
+        if packet.has(flags::DATA) {
+            lost[sink] += 1;
+        }
+    }
+    for (index, endpoint) in world.endpoints.iter().enumerate() {
+        let peer = index ^ 1;
+        let sent = endpoint.sender.counters.packets;
+        assert_eq!(sent, arrived[peer] + lost[peer], "packets of endpoint {index}");
+        let unique = endpoint.sender.next;
+        assert_eq!(sent, unique + endpoint.sender.counters.retransmits, "retransmissions of {index}");
+    }
+    assert_eq!(world.net.sacks.in_use(), 0, "SACK blocks of packets that are gone");
+}
+
+fn is_up(scenario: &Scenario, subflow: &Subflow) -> bool {
+    subflow.hops.iter().all(|&hop| {
+        [hop, hop.reversed()].into_iter().all(|hop| {
+            let of_hop = scenario.changes.iter().filter(|change| is_about(change.target, hop));
+            of_hop.filter_map(|change| change.up).next_back().unwrap_or(true)
+        })
+    })
+}
+
+/// The rate of the slowest hop, each at its fastest.
+fn fastest(scenario: &Scenario, subflow: &Subflow) -> u64 {
+    let rate = |&hop: &Hop| {
+        let first = match hop {
+            Hop::Wire { link, forward: true } => scenario.links[link].forward.rate_bps,
+            Hop::Wire { link, forward: false } => scenario.links[link].reverse.rate_bps,
+            Hop::Medium { medium, .. } => scenario.media[medium].rate_bps,
+        };
+        let of_hop = scenario.changes.iter().filter(|change| is_about(change.target, hop));
+        of_hop.filter_map(|change| change.rate_bps).fold(first, u64::max)
+    };
+    subflow.hops.iter().map(rate).min().expect("a path has a hop")
+}
+
+fn is_about(target: ChangeTarget, hop: Hop) -> bool {
+    match (target, hop) {
+        (ChangeTarget::Link { link, forward, reverse }, Hop::Wire { link: of, forward: there }) => {
+            link == of && if there { forward } else { reverse }
+        }
+        (ChangeTarget::Medium(medium), Hop::Medium { medium: of, .. }) => medium == of,
+        _ => false,
+    }
+}
