@@ -10,9 +10,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
-/* 6.2: read a kernel object through a typed pointer; a bad pointer reads as zero. Not in old libbpf headers. */
+/* 6.2: reads a kernel object through a typed pointer; a bad pointer reads as zero. */
 extern void *bpf_rdonly_cast(const void *object, u32 btf_id) __ksym;
-#define AB_CAST(pointer, type) ((struct type *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(struct type)))
+#define AB_CAST(pointer, type)                                                                               \
+	((struct type *)bpf_rdonly_cast((pointer), bpf_core_type_id_kernel(struct type)))
 
 static __always_inline struct tcp_sock *ab_tp(struct sock *sk)
 {

@@ -26,13 +26,13 @@
 
 #include "track.h"
 
-#define AB_COMMIT_TRIES 8
-#define AB_JOIN_TRIES 4
+#define AB_COMMIT_TRIES    8
+#define AB_JOIN_TRIES      4
 #define AB_CONNECTIONS_MAX 65536
 
 struct ab_slot {
 	struct ab_peer peer; /* all zero while free */
-	u32 generation;	     /* 0 while free, else different for every subflow */
+	u32 generation;      /* 0 while free, else different for every subflow */
 	u32 reserved;
 };
 

@@ -6,33 +6,33 @@
 #include "anabranch/cc.h"
 #include "compat.h"
 
-#define AB_SHIM_EVENTS(X)                                                                                     \
-	X(init)                                                                                               \
-	X(rtt_sample)                                                                                         \
-	X(loss)                                                                                               \
-	X(rto)                                                                                                \
-	X(recovery_exit)                                                                                      \
-	X(undo)                                                                                               \
-	X(ecn)                                                                                                \
-	X(ack)                                                                                                \
-	X(idle_restart)                                                                                       \
-	X(peer_join)                                                                                          \
-	X(peer_leave)                                                                                         \
+#define AB_SHIM_EVENTS(X)                                                                                    \
+	X(init)                                                                                              \
+	X(rtt_sample)                                                                                        \
+	X(loss)                                                                                              \
+	X(rto)                                                                                               \
+	X(recovery_exit)                                                                                     \
+	X(undo)                                                                                              \
+	X(ecn)                                                                                               \
+	X(ack)                                                                                               \
+	X(idle_restart)                                                                                      \
+	X(peer_join)                                                                                         \
+	X(peer_leave)                                                                                        \
 	X(release)
 
 #define AB_SHIM_EVENT_ENUM(event) AB_EVENT_##event,
 enum ab_shim_event { AB_SHIM_EVENTS(AB_SHIM_EVENT_ENUM) AB_EVENT_COUNT };
 
 struct ab_counters {
-	u64 events[AB_EVENT_COUNT];	/* calls per event, handled by the algorithm or not */
+	u64 events[AB_EVENT_COUNT];      /* calls per event, handled by the algorithm or not */
 	u64 by_usable[AB_MAX_PEERS + 1]; /* handler calls by number of usable subflows (coupled algorithms) */
-	u64 joined;			/* subflows that got a slot of their connection */
-	u64 plain_tcp;			/* sockets of a coupled algorithm that are not MPTCP */
-	u64 no_slot;			/* subflows beyond AB_MAX_PEERS: uncoupled */
-	u64 map_full;			/* subflows of a connection that got no map entry: uncoupled */
-	u64 no_memory;			/* sockets that got no storage: half the window on loss, no growth */
-	u64 conflicts;			/* handler calls repeated because a peer had changed ab_conn */
-	u64 dropped_writes;		/* changes of ab_conn given up after AB_COMMIT_TRIES conflicts */
+	u64 joined;                      /* subflows that got a slot of their connection */
+	u64 plain_tcp;                   /* sockets of a coupled algorithm that are not MPTCP */
+	u64 no_slot;                     /* subflows beyond AB_MAX_PEERS: uncoupled */
+	u64 map_full;                    /* subflows of a connection that got no map entry: uncoupled */
+	u64 no_memory;                   /* sockets that got no storage: half the window on loss, no growth */
+	u64 conflicts;                   /* handler calls repeated because a peer had changed ab_conn */
+	u64 dropped_writes;              /* changes of ab_conn given up after AB_COMMIT_TRIES conflicts */
 };
 
 struct {
@@ -43,12 +43,12 @@ struct {
 } ab_counters SEC(".maps");
 
 /* Atomic, because a softirq may interrupt the same counter on the same CPU. */
-#define AB_COUNT(field)                                                                                       \
-	do {                                                                                                  \
-		u32 zero_ = 0;                                                                                \
-		struct ab_counters *counters_ = bpf_map_lookup_elem(&ab_counters, &zero_);                    \
-		if (counters_)                                                                                \
-			__sync_fetch_and_add(&counters_->field, 1);                                           \
+#define AB_COUNT(field)                                                                                      \
+	do {                                                                                                 \
+		u32 zero_ = 0;                                                                               \
+		struct ab_counters *counters_ = bpf_map_lookup_elem(&ab_counters, &zero_);                   \
+		if (counters_)                                                                               \
+			__sync_fetch_and_add(&counters_->field, 1);                                          \
 	} while (0)
 
 #endif

@@ -15,14 +15,14 @@
 #include "compat.h"
 
 #define AB_PASTE_(a, b) a##b
-#define AB_PASTE(a, b) AB_PASTE_(a, b)
-#define AB_STRING_(a) #a
-#define AB_STRING(a) AB_STRING_(a)
+#define AB_PASTE(a, b)  AB_PASTE_(a, b)
+#define AB_STRING_(a)   #a
+#define AB_STRING(a)    AB_STRING_(a)
 
 #define AB_SHIM_EVENT_TABLE AB_PASTE(AB_EVENTS_, AB_SHIM_NAME)
 #define AB_SHIM_PARAM_TABLE AB_PASTE(AB_PARAMS_, AB_SHIM_NAME)
-#define AB_COLD_WORDS ((AB_PASTE(AB_COLD_BYTES_, AB_SHIM_NAME) + 7) / 8)
-#define AB_HOT_WORDS (AB_HOT_STATE_BYTES / 8)
+#define AB_COLD_WORDS       ((AB_PASTE(AB_COLD_BYTES_, AB_SHIM_NAME) + 7) / 8)
+#define AB_HOT_WORDS        (AB_HOT_STATE_BYTES / 8)
 
 AB_STATIC_ASSERT(sizeof(struct AB_PASTE(AB_SHIM_NAME, _state)) <= AB_HOT_STATE_BYTES, "hot state too large");
 AB_STATIC_ASSERT(AB_COLD_WORDS * 8 <= AB_COLD_STATE_BYTES, "cold state too large");
@@ -48,7 +48,8 @@ struct ab_params {
 };
 
 #define AB_PARAM_DEFAULT(field, unit, def, min, max, doc) .field = (def),
-const volatile struct ab_params ab_params SEC(".rodata.params") = {AB_SHIM_PARAM_TABLE(AB_PARAM_DEFAULT).end = 0};
+const volatile struct ab_params ab_params SEC(".rodata.params") = {
+    AB_SHIM_PARAM_TABLE(AB_PARAM_DEFAULT).end = 0};
 
 /* A global function is checked alone, and its callers know nothing about its result. */
 __noinline u32 ab_forget(u32 x)
@@ -77,32 +78,32 @@ static __always_inline void ab_bind(struct ab_frame *frame, struct ab_cc *cc)
 }
 
 /* ab_run_<event>(frame): 0, or the answer of `loss` (ssthresh) and `undo` (cwnd). */
-#define AB_RUN(event, call)                                                                                   \
-	__noinline u32 ab_run_##event(struct ab_frame *frame)                                                 \
-	{                                                                                                     \
-		struct ab_cc cc;                                                                              \
-		u32 answer = 0;                                                                               \
-		if (!frame)                                                                                   \
-			return 0;                                                                             \
-		ab_bind(frame, &cc);                                                                          \
-		call;                                                                                         \
-		return answer;                                                                                \
+#define AB_RUN(event, call)                                                                                  \
+	__noinline u32 ab_run_##event(struct ab_frame *frame)                                                \
+	{                                                                                                    \
+		struct ab_cc cc;                                                                             \
+		u32 answer = 0;                                                                              \
+		if (!frame)                                                                                  \
+			return 0;                                                                            \
+		ab_bind(frame, &cc);                                                                         \
+		call;                                                                                        \
+		return answer;                                                                               \
 	}
 #define AB_RUN_VOID(event, handler) AB_RUN(event, handler(&cc))
-#define AB_RUN_U32(event, handler) AB_RUN(event, answer = handler(&cc))
+#define AB_RUN_U32(event, handler)  AB_RUN(event, answer = handler(&cc))
 
-#define AB_RUN_init AB_RUN_VOID
-#define AB_RUN_rtt_sample AB_RUN_VOID
-#define AB_RUN_loss AB_RUN_U32
-#define AB_RUN_rto AB_RUN_VOID
-#define AB_RUN_recovery_exit AB_RUN_VOID
-#define AB_RUN_undo AB_RUN_U32
-#define AB_RUN_ecn AB_RUN_VOID
-#define AB_RUN_ack AB_RUN_VOID
-#define AB_RUN_idle_restart AB_RUN_VOID
-#define AB_RUN_peer_join AB_RUN_VOID
-#define AB_RUN_peer_leave AB_RUN_VOID
-#define AB_RUN_release AB_RUN_VOID
+#define AB_RUN_init                 AB_RUN_VOID
+#define AB_RUN_rtt_sample           AB_RUN_VOID
+#define AB_RUN_loss                 AB_RUN_U32
+#define AB_RUN_rto                  AB_RUN_VOID
+#define AB_RUN_recovery_exit        AB_RUN_VOID
+#define AB_RUN_undo                 AB_RUN_U32
+#define AB_RUN_ecn                  AB_RUN_VOID
+#define AB_RUN_ack                  AB_RUN_VOID
+#define AB_RUN_idle_restart         AB_RUN_VOID
+#define AB_RUN_peer_join            AB_RUN_VOID
+#define AB_RUN_peer_leave           AB_RUN_VOID
+#define AB_RUN_release              AB_RUN_VOID
 #define AB_RUN_rate(event, handler) /* rate algorithms need cong_control, which the shim does not map */
 
 #define AB_RUN_ROW(event, handler) AB_RUN_##event(event, handler)

@@ -22,9 +22,9 @@ static int ab_replay_one(u32 index, void *unused)
 
 	(void)unused;
 	switch (call->event) {
-#define AB_REPLAY_CASE(event_)                                                                                \
-	case AB_EVENT_##event_:                                                                               \
-		call->answer = ab_run_##event_(&call->frame);                                                 \
+#define AB_REPLAY_CASE(event_)                                                                               \
+	case AB_EVENT_##event_:                                                                              \
+		call->answer = ab_run_##event_(&call->frame);                                                \
 		break;
 		AB_SHIM_EVENTS(AB_REPLAY_CASE)
 	}

@@ -17,9 +17,9 @@
 #define AB_KERNEL_NAME AB_PASTE(ab_, AB_SHIM_NAME)
 
 /* AB_HANDLES_<event>: 0 if the algorithm's handler is ab_ignore. */
-#define AB_MARK_ab_ignore ~, 0
-#define AB_SECOND(first, second, ...) second
-#define AB_EXPAND_SECOND(...) AB_SECOND(__VA_ARGS__)
+#define AB_MARK_ab_ignore              ~, 0
+#define AB_SECOND(first, second, ...)  second
+#define AB_EXPAND_SECOND(...)          AB_SECOND(__VA_ARGS__)
 #define AB_HANDLES_ROW(event, handler) AB_HANDLES_##event = AB_EXPAND_SECOND(AB_MARK_##handler, 1, ~),
 enum ab_handles { AB_SHIM_EVENT_TABLE(AB_HANDLES_ROW) };
 
@@ -28,8 +28,8 @@ AB_STATIC_ASSERT(!AB_HANDLES_rate, "the shim maps window algorithms only");
 static __always_inline u32 ab_run(struct ab_frame *frame, enum ab_shim_event event)
 {
 	switch (event) {
-#define AB_RUN_CASE(event_)                                                                                   \
-	case AB_EVENT_##event_:                                                                               \
+#define AB_RUN_CASE(event_)                                                                                  \
+	case AB_EVENT_##event_:                                                                              \
 		return AB_HANDLES_##event_ ? ab_run_##event_(frame) : 0;
 		AB_SHIM_EVENTS(AB_RUN_CASE)
 	default:
@@ -40,8 +40,8 @@ static __always_inline u32 ab_run(struct ab_frame *frame, enum ab_shim_event eve
 static __always_inline int ab_handled(enum ab_shim_event event)
 {
 	switch (event) {
-#define AB_HANDLED_CASE(event_)                                                                               \
-	case AB_EVENT_##event_:                                                                               \
+#define AB_HANDLED_CASE(event_)                                                                              \
+	case AB_EVENT_##event_:                                                                              \
 		return AB_HANDLES_##event_;
 		AB_SHIM_EVENTS(AB_HANDLED_CASE)
 	default:
@@ -305,18 +305,19 @@ SEC("struct_ops") void ab_hook_cwnd_event(u64 *ctx)
 	ab_event(sk, s, AB_EVENT_idle_restart);
 }
 
-SEC(".struct_ops") struct tcp_congestion_ops AB_KERNEL_NAME = {
-	.init = (void *)ab_hook_init,
-	.release = (void *)ab_hook_release,
-	.pkts_acked = (void *)ab_hook_pkts_acked,
-	.in_ack_event = (void *)ab_hook_in_ack_event,
-	.cong_avoid = (void *)ab_hook_cong_avoid,
-	.ssthresh = (void *)ab_hook_ssthresh,
-	.undo_cwnd = (void *)ab_hook_undo_cwnd,
-	.set_state = (void *)ab_hook_set_state,
-	.cwnd_event = (void *)ab_hook_cwnd_event,
-	.flags = TCP_CONG_NON_RESTRICTED,
-	.name = AB_STRING(AB_KERNEL_NAME),
+SEC(".struct_ops")
+struct tcp_congestion_ops AB_KERNEL_NAME = {
+    .init = (void *)ab_hook_init,
+    .release = (void *)ab_hook_release,
+    .pkts_acked = (void *)ab_hook_pkts_acked,
+    .in_ack_event = (void *)ab_hook_in_ack_event,
+    .cong_avoid = (void *)ab_hook_cong_avoid,
+    .ssthresh = (void *)ab_hook_ssthresh,
+    .undo_cwnd = (void *)ab_hook_undo_cwnd,
+    .set_state = (void *)ab_hook_set_state,
+    .cwnd_event = (void *)ab_hook_cwnd_event,
+    .flags = TCP_CONG_NON_RESTRICTED,
+    .name = AB_STRING(AB_KERNEL_NAME),
 };
 
 char ab_license[] SEC("license") = "Dual MIT/GPL";

@@ -12,10 +12,10 @@ struct ab_track {
 	u64 last_send_us;
 	u64 last_ack_us; /* last ACK of new data */
 	u64 acked_bytes; /* bytes_acked at that ACK */
-	u64 loss_bytes;	 /* bytes_acked at the last loss */
+	u64 loss_bytes;  /* bytes_acked at the last loss */
 	u64 bytes_between_losses;
-	u64 conn_version;	     /* of the copy in the frame */
-	u32 membership;		     /* of the connection, at the last look */
+	u64 conn_version;             /* of the copy in the frame */
+	u32 membership;               /* of the connection, at the last look */
 	u32 generation[AB_MAX_PEERS]; /* of each slot at that look, 0: free */
 	u32 round_end_seq;
 	u32 delivered; /* before the ACK being handled */
@@ -135,7 +135,8 @@ static __noinline void ab_fill_view(struct sock *sk, struct ab_subflow *s)
 	v->n_usable = 1;
 }
 
-/* Adds what is known about the ACK being handled, with `acked_sacked` packets newly acknowledged or SACKed. */
+/* Adds what is known about the ACK being handled, with `acked_sacked` packets newly acknowledged or SACKed.
+ */
 static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 {
 	const struct ab_track *t = &s->track;
@@ -145,7 +146,8 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	v->acked = t->acked;
 	v->acked_sacked = t->acked_sacked;
 	v->newly_lost = ab_tp(sk)->lost - t->lost;
-	/* What is not in flight any more was, before this ACK; what it made the sender send is not yet out. */
+	/* What is not in flight any more was, before this ACK; what it made the sender send is not yet out.
+	 */
 	v->prior_in_flight = v->in_flight + v->acked_sacked + v->newly_lost;
 	v->rtt_us = t->rtt_us;
 	v->rtt_valid = t->rtt_us > 0;
@@ -154,7 +156,8 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	v->acked_bytes_gap = t->acked_bytes_gap;
 }
 
-/* Notes what an ACK brings. A round ends when data sent after its beginning is acknowledged (snd_nxt then). */
+/* Notes what an ACK brings. A round ends when data sent after its beginning is acknowledged (snd_nxt then).
+ */
 static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = ab_tp(sk);
@@ -167,7 +170,8 @@ static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, co
 	t->delivered = delivered;
 	t->lost = tp->lost;
 	t->last_send_us = tp->tcp_wstamp_ns / 1000;
-	/* The sample's in_flight is what was delivered since its packet was sent, in bytes of whole packets. */
+	/* The sample's in_flight is what was delivered since its packet was sent, in bytes of whole packets.
+	 */
 	t->rs_prior_delivered = mss ? delivered - sample->in_flight / mss : delivered;
 	t->round_start = 0;
 	t->ack_gap_us = 0;

@@ -78,6 +78,20 @@ impl Attached {
         kernel_name(self.algorithm)
     }
 
+    /// The parameters the kernel holds, in the registry's order, as stored.
+    ///
+    /// # Errors
+    /// [`KernelError::Read`].
+    pub fn params(&self) -> Result<Vec<u32>, KernelError> {
+        let failed = |source| KernelError::Read { what: PARAMS_SECTION, source };
+        let map =
+            self.object.maps().find(|map| map.name() == PARAMS_SECTION).expect("every object has parameters");
+        let values = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        let values = values.expect("an array has its first element");
+        let words = values.chunks_exact(4).take(self.algorithm.params().len());
+        Ok(words.map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("chunks of four"))).collect())
+    }
+
     /// What the shim has counted so far.
     ///
     /// # Errors

@@ -1,14 +1,19 @@
 //! What the kernel tests share: skipping by name, and reproducible random numbers.
 
 // Every test binary compiles this module and uses a part of it.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
+
+pub mod lab;
+pub mod transfer;
+
+use std::io::Write as _;
 
 use anabranch_kernel::{KernelError, available, check_host};
 
-/// Says why this machine cannot run a BPF test, once per test; `true` means skip.
+/// Whether to skip a test because this machine cannot load BPF; says why and what would enable it.
 ///
 /// # Panics
-/// Instead of skipping, if `ANABRANCH_REQUIRE` lists `bpf`.
+/// As [`skip_for`].
 pub fn skip(test: &str) -> bool {
     let Err(error) = available().and_then(|_| check_host()) else { return false };
     let enable = match error {
@@ -16,13 +21,23 @@ pub fn skip(test: &str) -> bool {
         KernelError::NotPermitted => "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-kernel",
         _ => "boot Linux 6.4 or later with CONFIG_DEBUG_INFO_BTF=y",
     };
+    skip_for(test, &error.to_string(), enable)
+}
+
+/// Says that a test is skipped; always `true`.
+///
+/// # Panics
+/// Instead of skipping, if `ANABRANCH_REQUIRE` lists `bpf`.
+pub fn skip_for(test: &str, why: &str, enable: &str) -> bool {
     let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bpf"), "{test} is required: {error}; {enable}");
-    #[allow(clippy::print_stderr)]
-    {
-        eprintln!("SKIPPED: {test}: {error}; enable with: {enable}");
-    }
+    assert!(!required.split(',').any(|what| what == "bpf"), "{test} is required: {why}; {enable}");
+    say(&format!("SKIPPED: {test}: {why}; enable with: {enable}"));
     true
+}
+
+/// Writes a line to stderr past the test harness, which hides what a passing test prints.
+pub fn say(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("stderr is open");
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
