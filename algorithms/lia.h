@@ -19,6 +19,7 @@
  *  - the best subflow is found by exact comparison, not by the kernel's quotient, which becomes 0 at long
  *    round-trip times, so that the last subflow wins;
  *  - the packets an ACK leaves over when it ends slow start count towards the increase, as in Reno;
+ *  - half a packet that halving leaves is kept, as in our Reno;
  *  - a subflow in recovery counts with ssthresh for its window;
  *  - `kernel` recomputes A in slow start, after an increase and after every loss, recovery or change of
  *    the subflow set, and does not have that kernel's one-late counter (as G2).
@@ -42,6 +43,7 @@ struct lia_params {
 struct lia_state {
 	u32 rest_q8; /* exact: fraction of a packet carried to the next threshold */
 	u32 a_q12;   /* kernel: alpha / w_total; 0: recompute */
+	u32 odd;     /* the last halving left half a packet */
 };
 
 #define LIA_TOTAL_MAX        AB_U32_MAX /* with 12 fraction bits 2^20 packets */
@@ -156,12 +158,29 @@ AB_INLINE void lia_recompute(const struct ab_cc *cc)
 	((struct lia_state *)cc->state)->a_q12 = 0;
 }
 
+AB_INLINE u32 lia_loss(const struct ab_cc *cc)
+{
+	return ab_half_exactly(cc, &((struct lia_state *)cc->state)->odd);
+}
+
+AB_INLINE void lia_rto(const struct ab_cc *cc)
+{
+	((struct lia_state *)cc->state)->odd = 0;
+	lia_recompute(cc);
+}
+
+AB_INLINE void lia_recovery_exit(const struct ab_cc *cc)
+{
+	ab_restore_half(cc, &((struct lia_state *)cc->state)->odd);
+	lia_recompute(cc);
+}
+
 #define AB_EVENTS_lia(E)                                                                                     \
 	E(init, ab_ignore)                                                                                   \
 	E(rtt_sample, ab_ignore)                                                                             \
-	E(loss, ab_half_cwnd)                                                                                \
-	E(rto, lia_recompute)                                                                                \
-	E(recovery_exit, lia_recompute)                                                                      \
+	E(loss, lia_loss)                                                                                    \
+	E(rto, lia_rto)                                                                                      \
+	E(recovery_exit, lia_recovery_exit)                                                                  \
 	E(undo, ab_undo_to_prior)                                                                            \
 	E(ecn, ab_ignore)                                                                                    \
 	E(ack, lia_ack)                                                                                      \

@@ -120,7 +120,9 @@ AB_INLINE struct mfvl_conn *mfvl_conn(const struct ab_cc *cc)
 /* Index of the pair of two different subflows. */
 AB_INLINE u32 mfvl_pair(u32 j, u32 k)
 {
-	return j < k ? k * (k - 1) / 2 + j : j * (j - 1) / 2 + k;
+	u32 pair = j < k ? k * (k - 1) / 2 + j : j * (j - 1) / 2 + k;
+
+	return ab_min_u32(pair, MFVL_PAIRS - 1); /* no effect, but the verifier wants to see the bound */
 }
 
 AB_INLINE struct mvegas_params mfvl_mvegas_params(const struct ab_cc *cc)
@@ -218,7 +220,7 @@ AB_INLINE int mfvl_shared(const struct ab_cc *cc, const struct mfvl_conn *c, u32
 AB_INLINE u32 mfvl_groups(const struct ab_cc *cc, const struct mfvl_conn *c, u32 usable,
 			  u8 group[AB_MAX_PEERS])
 {
-	u32 i, j, k, grouped = 0, joined;
+	u32 i, j, k, grouped = 0, joined, member;
 
 	for (k = 0; k < AB_MAX_PEERS; k++)
 		group[k] = (u8)(1u << k);
@@ -226,15 +228,15 @@ AB_INLINE u32 mfvl_groups(const struct ab_cc *cc, const struct mfvl_conn *c, u32
 		for (j = 0; j < k; j++) {
 			if (!(usable & 1u << j) || !(usable & 1u << k) || !mfvl_shared(cc, c, j, k))
 				continue;
-			joined = (u32)group[j] | group[k];
+			joined = ab_forget((u32)group[j] | group[k]);
 			grouped |= joined;
-			for (i = 0; i < AB_MAX_PEERS; i++) {
-				if (joined & 1u << i)
-					group[i] = (u8)joined;
+			for (i = 0; i < AB_MAX_PEERS; i++) { /* without a branch, for the verifier */
+				member = 0u - (joined >> i & 1);
+				group[i] = (u8)((group[i] & ~member) | (joined & member));
 			}
 		}
 	}
-	return grouped;
+	return ab_forget(grouped);
 }
 
 /*
@@ -258,7 +260,9 @@ AB_INLINE u32 mfvl_fastest(const struct ab_cc *cc, const struct mfvl_conn *c, u3
 			best = k;
 		}
 	}
-	if (ties)
+	best = ab_forget(best);
+	holder = ab_forget(holder);
+	if (ab_forget(ties))
 		return AB_MAX_PEERS;
 	if (holder < AB_MAX_PEERS && holder != best &&
 	    (u64)fewest * 1000 >= (u64)mfvl_retrans(cc, c, holder) * (1000 - p->hysteresis_permille))
@@ -275,13 +279,14 @@ AB_INLINE void mfvl_decide(const struct ab_cc *cc, struct mfvl_conn *c)
 
 	for (k = 0; k < AB_MAX_PEERS; k++)
 		usable |= (cc->peers[k].usable ? 1u : 0u) << k;
+	usable = ab_forget(usable);
 	if (!(usable & ~(1u << cc->view->self)))
 		return;
 	grouped = mfvl_groups(cc, c, usable, group);
 	if (p->literal && mfvl_fastest(cc, c, usable) < AB_MAX_PEERS)
 		grouped = 0; /* lines 33 to 40 overwrite line 31 */
 	rest = usable & ~grouped;
-	fastest = mfvl_fastest(cc, c, rest);
+	fastest = ab_forget(mfvl_fastest(cc, c, rest));
 	for (k = 0; k < AB_MAX_PEERS; k++) {
 		if (grouped & 1u << k) {
 			c->role[k] = MFVL_LIA;
@@ -411,6 +416,7 @@ AB_INLINE void mfvl_ack(const struct ab_cc *cc)
 	struct mvegas_params vegas;
 	struct fast_tuning fast;
 	struct mfvl_state *s;
+	u32 self;
 
 	mfvl_check_period(cc);
 	s = mfvl_enter(cc);
@@ -421,8 +427,8 @@ AB_INLINE void mfvl_ack(const struct ab_cc *cc)
 		fast = mfvl_fast_tuning(cc);
 		fast_grow(cc, &s->u.fast, &fast);
 	} else {
-		lia_grow(cc, &s->u.lia, ab_coupled_members(cc) & mfvl_conn(cc)->group[cc->view->self],
-			 LIA_EXACT);
+		self = cc->view->self % AB_MAX_PEERS; /* no effect: without a slot the role is MVegas */
+		lia_grow(cc, &s->u.lia, ab_coupled_members(cc) & mfvl_conn(cc)->group[self], LIA_EXACT);
 	}
 }
 

@@ -5,6 +5,7 @@
  * We differ in:
  *  - ssthresh after a loss is half of the window, not of the flight (as Linux; the window is only
  *    raised while it limits the sender, so the two agree for a busy sender);
+ *  - half a packet that halving leaves is kept, as RFC 5681 does and Linux does not;
  *  - the additive increase is counted in packets (section 0.1 of the algorithm reference), which is
  *    RFC 3465 byte counting for full-sized packets.
  */
@@ -16,10 +17,24 @@
 #define AB_PARAMS_reno(P)
 #define AB_COLD_BYTES_reno 0
 
-/* Reno keeps everything in cwnd, cwnd_cnt and ssthresh. */
 struct reno_state {
-	u8 none;
+	u32 odd; /* the last halving left half a packet */
 };
+
+AB_INLINE u32 reno_loss(const struct ab_cc *cc)
+{
+	return ab_half_exactly(cc, &((struct reno_state *)cc->state)->odd);
+}
+
+AB_INLINE void reno_rto(const struct ab_cc *cc)
+{
+	((struct reno_state *)cc->state)->odd = 0;
+}
+
+AB_INLINE void reno_recovery_exit(const struct ab_cc *cc)
+{
+	ab_restore_half(cc, &((struct reno_state *)cc->state)->odd);
+}
 
 AB_INLINE void reno_ack(const struct ab_cc *cc)
 {
@@ -43,9 +58,9 @@ AB_INLINE void reno_ack(const struct ab_cc *cc)
 #define AB_EVENTS_reno(E)                                                                                    \
 	E(init, ab_ignore)                                                                                   \
 	E(rtt_sample, ab_ignore)                                                                             \
-	E(loss, ab_half_cwnd)                                                                                \
-	E(rto, ab_ignore)                                                                                    \
-	E(recovery_exit, ab_ignore)                                                                          \
+	E(loss, reno_loss)                                                                                   \
+	E(rto, reno_rto)                                                                                     \
+	E(recovery_exit, reno_recovery_exit)                                                                 \
 	E(undo, ab_undo_to_prior)                                                                            \
 	E(ecn, ab_ignore)                                                                                    \
 	E(ack, reno_ack)                                                                                     \

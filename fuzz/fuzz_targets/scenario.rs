@@ -19,7 +19,8 @@ fuzz_target!(|data: &[u8]| {
         words.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
     match load_limited(text, "fuzz.toml", &overrides, FAMILY_LIMIT) {
         Ok(first) => {
-            let again = load_limited(text, "fuzz.toml", &overrides, FAMILY_LIMIT).expect("it was accepted before");
+            let again =
+                load_limited(text, "fuzz.toml", &overrides, FAMILY_LIMIT).expect("it was accepted before");
             assert_eq!(first.scenario, again.scenario);
             assert_eq!(first.canonical, again.canonical);
         }

@@ -259,6 +259,24 @@ AB_INLINE u32 ab_half_cwnd(const struct ab_cc *cc)
 }
 
 /*
+ * The same with the half packet of an odd window, which RFC 5681 has too: its FlightSize is whole packets, its
+ * ssthresh bytes. *odd keeps it for ab_restore_half. Without it an integer Reno starts every other cycle half
+ * a packet low.
+ */
+AB_INLINE u32 ab_half_exactly(const struct ab_cc *cc, u32 *odd)
+{
+	*odd = cc->view->cwnd > 4 ? cc->view->cwnd & 1 : 0;
+	return ab_half_cwnd(cc);
+}
+
+/* Recovery is over: the half packet counts again. */
+AB_INLINE void ab_restore_half(const struct ab_cc *cc, u32 *odd)
+{
+	ab_set_cwnd_cnt(cc, *odd ? cc->view->cwnd >> 1 : 0);
+	*odd = 0;
+}
+
+/*
  * Slow start (RFC 5681 section 3.1, RFC 3465): one packet per packet acked, not beyond ssthresh.
  * Returns the acked packets that are left for congestion avoidance; *cwnd is the new window.
  */

@@ -51,6 +51,9 @@ const struct ab_algorithm ab_registry[] = {
 
 const u32 ab_registry_len = sizeof(ab_registry) / sizeof(ab_registry[0]);
 
+/* What an algorithm's table says where it has no handler. */
+const ab_handler ab_ignored = ab_ignore;
+
 /* Layout, compared with the Rust mirror by a test. */
 #define OFF(type, field) (u32) __builtin_offsetof(struct type, field)
 const u32 ab_layout[] = {

@@ -156,7 +156,7 @@ pub(crate) struct Call {
     pub(crate) cold: *mut c_void,
 }
 
-type Handler = unsafe extern "C" fn(*const Call);
+pub(crate) type Handler = unsafe extern "C" fn(*const Call);
 type HandlerU32 = unsafe extern "C" fn(*const Call) -> u32;
 
 #[repr(C)]
@@ -206,6 +206,7 @@ pub(crate) struct RawAlgorithm {
 unsafe extern "C" {
     pub(crate) static ab_registry: [RawAlgorithm; 0];
     pub(crate) static ab_registry_len: u32;
+    pub(crate) static ab_ignored: Handler;
     #[cfg(test)]
     pub(crate) static ab_layout: [u32; 0];
     #[cfg(test)]

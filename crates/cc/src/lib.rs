@@ -21,6 +21,7 @@ pub struct Controller {
     ops: &'static RawOps,
     algorithm: &'static Algorithm,
     kind: Kind,
+    handles_rtt_sample: bool,
     params: [u32; abi::MAX_PARAMS],
     state: [u64; abi::HOT_STATE_BYTES / 8],
     cold: Option<Box<[u64]>>,
@@ -59,6 +60,7 @@ impl Controller {
             ops: algorithm.ops(),
             algorithm,
             kind: algorithm.kind(),
+            handles_rtt_sample: algorithm.handles_rtt_sample(),
             params: words,
             state: [0; abi::HOT_STATE_BYTES / 8],
             cold: (cold_words > 0).then(|| vec![0; cold_words].into_boxed_slice()),
@@ -80,6 +82,12 @@ impl Controller {
     #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// Whether `rtt_sample` does anything, so that a caller may save the call.
+    #[inline]
+    pub fn handles_rtt_sample(&self) -> bool {
+        self.handles_rtt_sample
     }
 
     /// The hot state as the algorithm left it, for tests and traces.

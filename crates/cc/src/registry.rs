@@ -139,6 +139,14 @@ impl Algorithm {
         if self.raw.hosts == 0 { Hosts::Sim } else { Hosts::Both }
     }
 
+    /// Whether it does anything at `rtt_sample`.
+    pub fn handles_rtt_sample(&self) -> bool {
+        #[allow(unsafe_code)]
+        // SAFETY: ab_ignored is a constant that host/registry.c defines.
+        let ignored = unsafe { abi::ab_ignored };
+        !std::ptr::fn_addr_eq(self.raw.ops.rtt_sample, ignored)
+    }
+
     /// Parameters in declaration order.
     pub fn params(&self) -> &[Param] {
         &self.params

@@ -11,8 +11,8 @@ mod common;
 use std::{fs, mem::size_of};
 
 use anabranch_cc::{
-    Algorithm, Conn, Context, Controller, Coupling, HOT_STATE_BYTES, Hosts, MAX_PEERS, OUT_CWND, OUT_CWND_CNT,
-    OUT_SSTHRESH, Out, Peer, SSTHRESH_INFINITE, View,
+    Algorithm, Conn, Context, Controller, Coupling, HOT_STATE_BYTES, Hosts, MAX_PEERS, OUT_CWND,
+    OUT_CWND_CNT, OUT_SSTHRESH, Out, Peer, SSTHRESH_INFINITE, View,
 };
 use anabranch_kernel::EVENTS;
 use common::Random;
@@ -196,7 +196,8 @@ fn position(event: &str) -> usize {
 
 fn random_peer(random: &mut Random) -> Peer {
     let usual = random.one_in(2);
-    let wide = |random: &mut Random, low, high| if usual { random.between(low, high) } else { random.any_u32() };
+    let wide =
+        |random: &mut Random, low, high| if usual { random.between(low, high) } else { random.any_u32() };
     Peer {
         bytes_since_loss: u64::from(wide(random, 0, 10_000_000)),
         bytes_between_losses: u64::from(wide(random, 0, 10_000_000)),
@@ -230,7 +231,8 @@ impl Bpf {
         let path = format!("{}/ab_{}.replay.bpf.o", env!("ANABRANCH_BPF_DIR"), algorithm.name());
         let elf = fs::read(&path).expect("the build has made the object");
         let mut open = ObjectBuilder::default().open_memory(&elf).expect("the object opens");
-        let mut section = open.maps_mut().find(|map| map.name() == ".rodata.params").expect("it has parameters");
+        let mut section =
+            open.maps_mut().find(|map| map.name() == ".rodata.params").expect("it has parameters");
         let values = section.initial_value_mut().expect("parameters have defaults");
         for (bytes, value) in values.chunks_exact_mut(4).zip(params) {
             bytes.copy_from_slice(&value.to_ne_bytes());
@@ -248,7 +250,8 @@ impl Bpf {
     fn run(&self, frames: &mut [u8]) {
         let key = 0u32.to_ne_bytes();
         self.calls.update(&key, frames, MapFlags::ANY).expect("the batch can be written");
-        let program = self.object.progs_mut().find(|prog| prog.name() == "ab_replay").expect("it has a program");
+        let program =
+            self.object.progs_mut().find(|prog| prog.name() == "ab_replay").expect("it has a program");
         let output = program.test_run(ProgramInput::default()).expect("the program runs");
         assert_eq!(output.return_value, 0);
         let after = self.calls.lookup(&key, MapFlags::ANY).expect("the batch can be read");

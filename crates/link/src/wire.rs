@@ -2,7 +2,9 @@
 //!
 //! Accepted packets lie in one ring from their acceptance until their arrival; `sent` divides those that
 //! have left the transmitter from those that still wait or are being sent. That border is only moved when
-//! somebody asks for the queue or the queue looks full, so a packet costs a few additions.
+//! somebody asks for the queue or the queue looks full, so a packet costs a few additions. A ring that runs
+//! empty begins again at its first slot: a burst may have made it large, and going round it would touch cold
+//! memory for ever.
 
 use crate::{ByteTime, Drop, Frame, NEVER, Nanos, Probability, Rng};
 
@@ -133,12 +135,12 @@ impl<P: Frame> Wire<P> {
             self.counters.dropped_down += 1;
             return Offer::Dropped(Drop::Down);
         }
-        let departs = self.free_at.max(now) + self.byte_time.of(bytes);
+        let departs = self.free_at.max(now).saturating_add(self.byte_time.of(bytes));
         self.free_at = departs;
         if self.loss.is_some() {
             self.draw_loss();
         }
-        let arrives = (departs + self.delay).max(self.arrives_floor);
+        let arrives = departs.saturating_add(self.delay).max(self.arrives_floor);
         let alone = self.head == self.tail;
         let slot = self.next_slot();
         slot.arrives = arrives;
@@ -241,7 +243,11 @@ impl<P: Frame> Wire<P> {
             self.sent = position.wrapping_add(1);
         }
         self.head = position.wrapping_add(1);
-        if self.loss.is_some() && self.is_doomed(position) {
+        let lost = self.loss.is_some() && self.is_doomed(position);
+        if self.head == self.tail {
+            (self.head, self.sent, self.tail) = (0, 0, 0);
+        }
+        if lost {
             return false;
         }
         self.counters.delivered += 1;
@@ -304,16 +310,18 @@ impl<P: Frame> Wire<P> {
                 let bytes = self.ring[slot].packet.bytes();
                 let whole = self.byte_time.of(bytes);
                 let in_transmission = position == self.sent;
-                free_at += if in_transmission {
+                let time = if in_transmission {
                     let old_whole = old.of(bytes).max(1);
                     let left = (self.ring[slot].departs - now).min(old_whole);
                     (u128::from(whole) * u128::from(left) / u128::from(old_whole)) as u64
                 } else {
                     whole
                 };
+                free_at = free_at.saturating_add(time);
                 self.ring[slot].departs = free_at;
             }
-            self.ring[slot].arrives = (self.ring[slot].departs + self.delay).max(self.arrives_floor);
+            let arrives = self.ring[slot].departs.saturating_add(self.delay);
+            self.ring[slot].arrives = arrives.max(self.arrives_floor);
             position = position.wrapping_add(1);
         }
         if old_rate.is_some() {

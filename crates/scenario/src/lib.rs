@@ -2,15 +2,17 @@
 //!
 //! The text becomes a tree of values that know their place, overrides change the tree, and a reader per
 //! section turns it into the model. What the keys are is said once, in `keys.rs`: reading, messages,
-//! [`schema`] and [`reference`] follow from it. Numbers are exact decimals all the way.
+//! [`schema()`] and [`reference()`] follow from it. Numbers are exact decimals all the way.
 
 mod congestion;
 mod decimal;
 mod document;
+mod expectations;
 mod flows;
 mod keys;
 pub mod model;
 mod names;
+mod overrides;
 mod quantity;
 mod reader;
 mod reference;
@@ -19,8 +21,6 @@ mod schema;
 mod topology;
 mod transport;
 mod tree;
-
-mod overrides;
 
 use std::fs::File;
 use std::io::Read;

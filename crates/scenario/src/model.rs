@@ -267,7 +267,8 @@ pub struct Datagram {
     pub packet_bytes: u32,
     /// Disjoint intervals `[start, end)` in ascending order.
     pub on: Vec<(Nanos, Nanos)>,
-    /// Every interval begins up to this much earlier or later, one draw per interval and seed.
+    /// Every interval begins up to this much earlier (not before 0) or later, one draw per interval and seed.
+    /// Small enough that intervals stay disjoint and none is empty.
     pub phase_jitter: Nanos,
 }
 

@@ -45,7 +45,7 @@ fn section_text(section: &'static Section, heading: &str, seen: &mut Vec<&'stati
             Need::Default(text) => format!("`{text}`"),
             Need::Optional(text) => text.to_owned(),
         };
-        out.push_str(&format!("| `{}` | {} | {without} | {} |\n", key.name, key.kind.expected(), key.doc));
+        out.push_str(&format!("| `{}` | {} | {without} | {} |\n", key.name, key.kind.short(), key.doc));
     }
     out.push('\n');
     for key in section.keys {

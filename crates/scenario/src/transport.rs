@@ -8,7 +8,7 @@ use crate::reader::Table;
 
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
-/// RFC 1122 allows up to 500 ms; 200 ms is what BSD and ns-2's contemporaries use and what RFC 9293 calls usual.
+/// RFC 1122 section 4.2.3.2 allows up to 500 ms; 200 ms is the timer of BSD and the upper bound of Linux's.
 const RFC_DELAYED_ACK: DelayedAck = DelayedAck { timeout: 200 * MS, every: 2 };
 
 /// Values that belong together.
@@ -23,7 +23,7 @@ enum Profile {
 /// option (RFC 8684 section 3.3): 4 of its own, then on data a mapping and a 4-byte data ACK (4 + 4 + 4 + 2, or an
 /// 8-byte mapping without a data ACK), 20 with padding; on a pure ACK the 8-byte data ACK that answers 8-byte
 /// sequence numbers, 12 together.
-const OPTIONS_DATA: u32 = 52;
+const HEADERS: u32 = 52;
 const DSS_DATA: u32 = 20;
 const DSS_ACK: u32 = 12;
 const MTU: u32 = 1500;
@@ -34,9 +34,9 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
         Protocol::Mptcp => (DSS_DATA, DSS_ACK),
     };
     let rfc = Transport {
-        segment_bytes: MTU - OPTIONS_DATA - dss_data,
-        header_bytes: OPTIONS_DATA + dss_data,
-        ack_bytes: OPTIONS_DATA + dss_ack,
+        segment_bytes: MTU - HEADERS - dss_data,
+        header_bytes: HEADERS + dss_data,
+        ack_bytes: HEADERS + dss_ack,
         initial_window: 10,
         initial_ssthresh: None,
         window_cap: None,
@@ -67,8 +67,9 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
             join: Join::Immediately,
             ..rfc
         },
-        // TCP_DELACK_MIN, TCP_RTO_MIN and TCP_RTO_MAX; the third values of tcp_rmem and tcp_wmem. The kernel charges
-        // its own overhead per packet to these buffers, the simulator counts payload.
+        // TCP_DELACK_MIN, TCP_RTO_MIN and TCP_RTO_MAX; the third values of tcp_rmem (newer kernels have 32 MiB, which
+        // changes nothing behind this send buffer) and tcp_wmem. The kernel charges its own overhead per packet to
+        // these buffers, the simulator counts payload.
         Profile::Linux => Transport {
             min_rto: 200 * MS,
             max_rto: 120 * SECOND,

@@ -99,6 +99,19 @@ fn defaults_are_those_of_the_reference() {
 }
 
 #[test]
+fn mptcp_without_subflows_has_one_and_names_them_by_index() {
+    let mptcp = "protocol = \"mptcp\"\n";
+    let link = wire("ad", "A", "D");
+    let one = scenario(&[HEAD, &link, FLOW, mptcp]).connections[0].clone();
+    assert_eq!((one.protocol, one.subflows.len()), (Protocol::Mptcp, 1));
+    let subflows = "[[connection.subflow]]\n[[connection.subflow]]\nbackup = true\ncongestion = \"lia\"\n";
+    let two = scenario(&[HEAD, &link, FLOW, mptcp, subflows]).connections[0].clone();
+    let seen: Vec<(&str, bool, &str)> =
+        two.subflows.iter().map(|s| (s.name.as_str(), s.backup, s.congestion.name.as_str())).collect();
+    assert_eq!(seen, [("0", false, "reno"), ("1", true, "lia")]);
+}
+
+#[test]
 fn profiles_hold_the_values_that_belong_together() {
     let transport = |profile: &str, protocol: &str| {
         let settings = format!("protocol = {protocol:?}\ntransport = {{ profile = {profile:?} }}\n");

@@ -101,10 +101,12 @@ impl<K: Key> World<'_, K> {
         meter.last_acked = vec![0; subflows];
         meter.subflow_means = vec![SubflowMeans::default(); subflows];
         meter.queue_means = vec![Mean::default(); meter.links.len()];
-        if scenario.measure.interval > 0 {
-            meter.connection_series = vec![Vec::new(); self.connections.len()];
-            meter.subflow_series = (0..subflows).map(|_| Default::default()).collect();
-            meter.link_series = vec![Vec::new(); meter.links.len()];
+        if let Some(points) = scenario.duration.checked_div(scenario.measure.interval) {
+            let points = points as usize;
+            let empty = || Vec::with_capacity(points);
+            meter.connection_series = (0..self.connections.len()).map(|_| empty()).collect();
+            meter.subflow_series = (0..subflows).map(|_| std::array::from_fn(|_| empty())).collect();
+            meter.link_series = (0..meter.links.len()).map(|_| empty()).collect();
         }
         self.timers.push(self.sampling_interval(), TimerKind::Sample, 0);
         self.timers.push(scenario.measure.from, TimerKind::Window, 0);

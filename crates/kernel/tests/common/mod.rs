@@ -3,9 +3,6 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code)]
 
-
-
-
 use anabranch_kernel::{KernelError, available, check_host};
 
 /// Says why this machine cannot run a BPF test, once per test; `true` means skip.

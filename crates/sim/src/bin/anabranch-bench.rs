@@ -1,62 +1,84 @@
 //! How fast the simulator is: packet-hops per second of user CPU time on one core, and peak memory.
 //!
-//! Prints one line per workload of `scenarios/bench/`, the median over five seeds. A packet-hop is one
-//! packet through one link. Each workload runs in a process of its own, so that its peak memory is its own.
+//! Prints one line per workload of `scenarios/bench/`: of the speed the median over five seeds, of the peak
+//! memory the most. A packet-hop is one packet through one link. Every run is a process of its own, so that
+//! its peak memory is its own.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command-line tool
 
 use std::{path::Path, process::ExitCode};
 
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_sim::Control;
-use rustix::time::{ClockId, clock_gettime};
+use nix::sys::resource::{UsageWho, getrusage};
 
 const SEEDS: u64 = 5;
 
+/// What one run took.
+#[derive(Clone, Copy)]
+struct Run {
+    hops: f64,
+    seconds: f64,
+    peak_mb: f64,
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.as_slice() {
-        [flag, file] if flag == "--one" => one(Path::new(file)),
-        files if !files.is_empty() && !files[0].starts_with('-') => all(files),
-        _ => {
-            eprintln!("usage: anabranch-bench SCENARIO...");
+    let result = match arguments.as_slice() {
+        [flag, file, seed] if flag == "--one" => {
+            seed.parse().map_err(|_| "a seed is a number".into()).and_then(|seed| {
+                let run = one(Path::new(file), seed)?;
+                println!("{} {} {}", run.hops, run.seconds, run.peak_mb);
+                Ok(())
+            })
+        }
+        files if !files.is_empty() && !files[0].starts_with('-') => {
+            files.iter().try_for_each(|file| workload(Path::new(file)))
+        }
+        _ => Err("usage: anabranch-bench SCENARIO...".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
             ExitCode::from(2)
         }
     }
 }
 
-fn all(files: &[String]) -> ExitCode {
-    let program = std::env::current_exe().expect("a running program has a path");
-    for file in files {
-        let status = std::process::Command::new(&program).args(["--one", file]).status();
-        if !status.is_ok_and(|status| status.success()) {
-            return ExitCode::FAILURE;
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-fn one(file: &Path) -> ExitCode {
-    let loaded = match anabranch_scenario::load_path(file, &[]) {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(2);
-        }
-    };
-    let mut runs: Vec<(f64, f64)> = (1..=SEEDS)
-        .map(|seed| {
-            let before = cpu_seconds();
-            let run = anabranch_sim::run(&loaded.scenario, seed, &Control::default());
-            let seconds = cpu_seconds() - before;
-            (seconds, hops(&run.expect("nobody interrupts a benchmark")))
-        })
-        .collect();
-    runs.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
-    let (seconds, hops) = runs[runs.len() / 2];
+fn workload(file: &Path) -> Result<(), String> {
+    let mut runs = (1..=SEEDS).map(|seed| in_child(file, seed)).collect::<Result<Vec<Run>, String>>()?;
+    runs.sort_by(|a, b| (a.seconds / a.hops).total_cmp(&(b.seconds / b.hops)));
+    let Run { hops, seconds, .. } = runs[runs.len() / 2];
+    let peak_mb = runs.iter().map(|run| run.peak_mb).fold(0.0, f64::max);
     let name = file.file_stem().unwrap_or_default().to_string_lossy().to_uppercase();
     let rate = hops / seconds / 1e6;
-    println!("{name} hops={hops} seconds={seconds:.4} mhops_per_s={rate:.1} peak_mb={:.1}", peak_mb());
-    ExitCode::SUCCESS
+    println!("{name} hops={hops} seconds={seconds:.4} mhops_per_s={rate:.1} peak_mb={peak_mb:.1}");
+    Ok(())
+}
+
+fn in_child(file: &Path, seed: u64) -> Result<Run, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = std::process::Command::new(program)
+        .arg("--one")
+        .arg(file)
+        .arg(seed.to_string())
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [hops, seconds, peak_mb] if output.status.success() => Ok(Run { hops, seconds, peak_mb }),
+        _ => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+fn one(file: &Path, seed: u64) -> Result<Run, String> {
+    let loaded = anabranch_scenario::load_path(file, &[]).map_err(|error| error.to_string())?;
+    let before = cpu_seconds();
+    let run = anabranch_sim::run(&loaded.scenario, seed, &Control::default());
+    let seconds = cpu_seconds() - before;
+    let run = run.map_err(|_| "interrupted".to_owned())?;
+    Ok(Run { hops: hops(&run), seconds, peak_mb: peak_mb() })
 }
 
 fn hops(run: &Measurements) -> f64 {
@@ -66,8 +88,8 @@ fn hops(run: &Measurements) -> f64 {
 }
 
 fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    let time = getrusage(UsageWho::RUSAGE_SELF).expect("the kernel counts our time").user_time();
+    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
 }
 
 /// Peak resident memory of this process in megabytes, from the kernel's accounting.

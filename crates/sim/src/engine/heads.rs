@@ -2,23 +2,31 @@
 //!
 //! A link owns the FIFO of its packets, so only the time of its next event takes part. Keys are ordered by
 //! time, then by link: the order of simultaneous events is part of the promise that a seed gives the same
-//! bytes. The tree is rebuilt along one path per change, without branches.
+//! bytes. The tree has four children per node and is rebuilt along one path per change, without branches:
+//! the smallest of a key's three siblings does not depend on the key, so a level costs one comparison in
+//! sequence.
 
 use anabranch_link::{NEVER, Nanos};
 
-/// A tournament over `leaves` links.
+/// A tournament over links.
 pub(crate) struct Heads<K> {
-    /// `nodes[1]` is the winner; the leaves begin at `leaves`.
-    nodes: Vec<K>,
-    leaves: usize,
+    /// The levels from the leaves to the four children of the root, one after the other.
+    groups: Vec<[K; 4]>,
+    /// Where the levels begin in `groups`.
+    levels: Vec<u32>,
+    winner: K,
     id_bits: u32,
+    /// Events after this do not happen.
+    end: Nanos,
 }
 
 /// A time and a link in one ordered word.
 pub(crate) trait Key: Copy + Ord {
     /// Bits for the time beside `id_bits` for the link.
     fn time_bits(id_bits: u32) -> u32;
-    /// The key of an event; later than any event for [`NEVER`].
+    /// Later than any event.
+    const LAST: Self;
+    /// The key of an event.
     fn pack(time: Nanos, id: usize, id_bits: u32) -> Self;
     /// The time, [`NEVER`] if there is no event.
     fn time(self, id_bits: u32) -> Nanos;
@@ -31,9 +39,10 @@ impl Key for u64 {
     fn time_bits(id_bits: u32) -> u32 {
         63 - id_bits
     }
+    const LAST: Self = Self::MAX;
     #[inline]
     fn pack(time: Nanos, id: usize, id_bits: u32) -> Self {
-        if time == NEVER { u64::MAX } else { time << id_bits | id as u64 }
+        time << id_bits | id as u64
     }
     #[inline]
     fn time(self, id_bits: u32) -> Nanos {
@@ -50,6 +59,7 @@ impl Key for u128 {
     fn time_bits(_: u32) -> u32 {
         64
     }
+    const LAST: Self = Self::MAX;
     #[inline]
     fn pack(time: Nanos, id: usize, _: u32) -> Self {
         u128::from(time) << 64 | id as u128
@@ -65,39 +75,53 @@ impl Key for u128 {
 }
 
 impl<K: Key> Heads<K> {
-    /// A tree over `links` links without events.
-    pub(crate) fn new(links: usize) -> Self {
-        let leaves = links.next_power_of_two().max(2);
-        let id_bits = leaves.trailing_zeros();
-        Self { nodes: vec![K::pack(NEVER, 0, id_bits); 2 * leaves], leaves, id_bits }
+    /// A tree over `links` links without events, for a run that ends at `end`.
+    pub(crate) fn new(links: usize, end: Nanos) -> Self {
+        let mut groups = 0;
+        let mut levels = Vec::new();
+        let mut width = links.max(1);
+        loop {
+            width = width.div_ceil(4);
+            levels.push(groups as u32);
+            groups += width;
+            if width == 1 {
+                break;
+            }
+        }
+        Self { groups: vec![[K::LAST; 4]; groups], levels, winner: K::LAST, id_bits: id_bits(links), end }
     }
 
     /// Whether keys of this width can hold every time up to `end` for that many links.
     pub(crate) fn fits(links: usize, end: Nanos) -> bool {
-        let id_bits = links.next_power_of_two().max(2).trailing_zeros();
-        K::time_bits(id_bits) >= 64 || end >> K::time_bits(id_bits) == 0
+        let time_bits = K::time_bits(id_bits(links));
+        time_bits >= 64 || end >> time_bits == 0
     }
 
     /// The next event as (time, link); the time is [`NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> (Nanos, usize) {
-        let winner = self.nodes[1];
-        (winner.time(self.id_bits), winner.id(self.id_bits))
+        (self.winner.time(self.id_bits), self.winner.id(self.id_bits))
     }
 
     /// Sets the time of a link's next event.
     #[inline(always)]
     pub(crate) fn set(&mut self, link: usize, time: Nanos) {
-        let mut key = K::pack(time, link, self.id_bits);
-        let mut node = self.leaves + link;
-        let nodes = &mut self.nodes[..2 * self.leaves];
-        nodes[node] = key;
-        while node > 1 {
-            key = key.min(nodes[node ^ 1]);
-            node >>= 1;
-            nodes[node] = key;
+        let mut key = if time > self.end { K::LAST } else { K::pack(time, link, self.id_bits) };
+        let mut index = link;
+        for &level in &self.levels {
+            let group = &mut self.groups[level as usize + (index >> 2)];
+            let own = index & 3;
+            group[own] = key;
+            let others = group[own ^ 1].min(group[own ^ 2]).min(group[own ^ 3]);
+            key = key.min(others);
+            index >>= 2;
         }
+        self.winner = key;
     }
+}
+
+fn id_bits(links: usize) -> u32 {
+    links.next_power_of_two().max(2).trailing_zeros()
 }
 
 #[cfg(test)]
@@ -110,8 +134,8 @@ mod tests {
         fn the_first_is_the_earliest_then_the_lowest(
             sets in prop::collection::vec((0_usize..37, prop_oneof![Just(NEVER), 0_u64..20]), 1..200)
         ) {
-            let mut narrow = Heads::<u64>::new(37);
-            let mut wide = Heads::<u128>::new(37);
+            let mut narrow = Heads::<u64>::new(37, 20);
+            let mut wide = Heads::<u128>::new(37, 20);
             let mut plain = vec![NEVER; 37];
             for (link, time) in sets {
                 narrow.set(link, time);

@@ -32,7 +32,7 @@ impl<K: Key> Network<K> {
             media,
             medium_hops: Vec::new(),
             routes: Vec::new(),
-            heads: Heads::new(2 * scenario.links.len() + scenario.media.len()),
+            heads: Heads::new(2 * scenario.links.len() + scenario.media.len(), scenario.duration),
             sacks: SackPool::default(),
             lost_to: vec![0; sinks],
             hops: 0,

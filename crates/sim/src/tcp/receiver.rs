@@ -5,6 +5,9 @@ use crate::{
     packet::{MAX_SACK_BLOCKS, SackBlocks},
 };
 
+/// Slots that stay when nothing is held; a larger ring is given back.
+const KEPT: usize = 32;
+
 /// An out-of-order segment that is held.
 #[derive(Clone, Copy, Default)]
 struct Held {
@@ -77,6 +80,9 @@ impl Receiver {
             self.held_count -= 1;
             self.next += 1;
             self.unacknowledged += 1;
+        }
+        if self.held_count == 0 && self.held.len() > KEPT {
+            self.held = Vec::new();
         }
         let next = self.next;
         self.ranges.retain(|&(_, end)| end > next);

@@ -1,4 +1,5 @@
-//! The segments a sender has cut and not yet seen acknowledged, in a ring by number.
+//! The segments a sender has cut and not yet seen acknowledged, in a ring by number. The ring follows the
+//! window both ways: going round one that an early burst made large would touch cold memory for ever.
 
 /// What a sender remembers of a segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +31,11 @@ pub(crate) const RESENT: u8 = 1 << 3;
 /// Sent while the application kept the sender waiting.
 pub(crate) const APP_LIMITED: u8 = 1 << 4;
 
+/// Slots of the smallest ring.
+const SMALLEST: usize = 8;
+/// A ring of more than this many times the segments that it holds is too large; it then shrinks to a quarter.
+const SPARSE: u64 = 16;
+
 /// The ring. Numbers from the oldest unacknowledged one to the newest are valid.
 #[derive(Default)]
 pub(crate) struct Segments {
@@ -48,12 +54,25 @@ impl Segments {
 
     #[cold]
     fn grow(&mut self, oldest: u64, number: u64) {
-        let mut larger = vec![Segment::default(); (2 * self.ring.len()).max(8)];
-        let mask = larger.len() as u64 - 1;
-        for kept in oldest..number {
-            larger[(kept & mask) as usize] = *self.get_mut(kept);
+        self.resize(oldest, number, (2 * self.ring.len()).max(SMALLEST));
+    }
+
+    /// The segments from `oldest` to before `next` are all that is needed: gives memory back if that is little.
+    #[inline]
+    pub(crate) fn settle(&mut self, oldest: u64, next: u64) {
+        if self.ring.len() > SMALLEST && (next - oldest) * SPARSE < self.ring.len() as u64 {
+            self.resize(oldest, next, self.ring.len() / 4);
         }
-        self.ring = larger;
+    }
+
+    #[cold]
+    fn resize(&mut self, oldest: u64, next: u64, len: usize) {
+        let mut resized = vec![Segment::default(); len.max(SMALLEST)];
+        let mask = resized.len() as u64 - 1;
+        for kept in oldest..next {
+            resized[(kept & mask) as usize] = *self.get_mut(kept);
+        }
+        self.ring = resized;
     }
 
     /// The segment `number`.

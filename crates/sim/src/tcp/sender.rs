@@ -230,6 +230,7 @@ impl Sender {
         }
         absorbed.acked = (ack - self.una) as u32;
         self.una = ack;
+        self.segments.settle(ack, self.next);
         self.bytes_acked += absorbed.acked_bytes;
         self.bytes_since_loss += absorbed.acked_bytes;
         if ack > self.round_ends {

@@ -1,7 +1,8 @@
 //! The host's side of the congestion-control contract (`algorithms/include/anabranch/cc.h`).
 
 use anabranch_cc::{
-    CaState, Conn, Context, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer, View,
+    CaState, Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer,
+    View,
 };
 
 use super::{Endpoint, Phase, World, connection::Group};
@@ -19,81 +20,35 @@ impl Default for Idle {
     }
 }
 
-/// Events of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    Init,
-    RttSample,
-    Loss,
-    Rto,
-    RecoveryExit,
-    Ack,
-    Rate,
-    PeerJoin,
-}
-
 impl<K: Key> World<'_, K> {
-    /// Tells an endpoint's congestion control of an event; returns ssthresh for [`Event::Loss`].
+    /// Tells an endpoint's congestion control of an event: `call` is the event's method of [`Controller`].
     #[inline]
-    pub(super) fn congestion(
+    pub(super) fn congestion<R>(
         &mut self,
         index: usize,
-        event: Event,
         absorbed: &Absorbed,
         rtt_us: Option<u32>,
-    ) -> u32 {
+        call: impl FnOnce(&mut Controller, Context<'_>, &mut Out) -> R,
+    ) -> R {
         let endpoint = &mut self.endpoints[index];
-        let side = &mut self.connections[endpoint.connection as usize].sides[index & 1];
         let mut view = view(endpoint, absorbed, self.now, rtt_us);
-        let (peers, conn) = match endpoint.coupled {
-            None => (&self.idle.peers, &mut self.idle.words),
-            Some((group, slot)) => {
-                let group = &mut side.groups[group as usize];
-                publish(endpoint, &mut group.peers[usize::from(slot)]);
-                view.self_index = slot;
-                view.n_usable = usable(group);
-                (&group.peers, &mut group.words)
-            }
-        };
-        let context = Context { view: &view, peers, conn };
         let mut out = Out::default();
-        let cc = &mut endpoint.controller;
-        let answer = match event {
-            Event::Ack => {
-                cc.ack(context, &mut out);
-                0
-            }
-            Event::RttSample => {
-                cc.rtt_sample(context, &mut out);
-                0
-            }
-            Event::Loss => cc.loss(context, &mut out),
-            Event::Rto => {
-                cc.rto(context, &mut out);
-                0
-            }
-            Event::RecoveryExit => {
-                cc.recovery_exit(context, &mut out);
-                0
-            }
-            Event::Rate => {
-                cc.rate(context, &mut out);
-                0
-            }
-            Event::Init => {
-                cc.init(context, &mut out);
-                0
-            }
-            Event::PeerJoin => {
-                cc.peer_join(context, &mut out);
-                0
-            }
-        };
-        if out.mask != 0 {
+        let Some((group, slot)) = endpoint.coupled else {
+            let context = Context { view: &view, peers: &self.idle.peers, conn: &mut self.idle.words };
+            let answer = call(&mut endpoint.controller, context, &mut out);
             apply(endpoint, &out);
-            if let (Some((group, slot)), true) = (endpoint.coupled, out.mask & OUT_PUB != 0) {
-                side.groups[group as usize].peers[usize::from(slot)].public = out.public;
-            }
+            return answer;
+        };
+        let side = &mut self.connections[endpoint.connection as usize].sides[index & 1];
+        let group = &mut side.groups[group as usize];
+        publish(endpoint, &mut group.peers[usize::from(slot)]);
+        view.self_index = slot;
+        view.n_usable = usable(group);
+        let context = Context { view: &view, peers: &group.peers, conn: &mut group.words };
+        let answer = call(&mut endpoint.controller, context, &mut out);
+        apply(endpoint, &out);
+        if out.mask & OUT_PUB != 0 {
+            group.peers[usize::from(slot)].public = out.public;
         }
         answer
     }
@@ -101,7 +56,7 @@ impl<K: Key> World<'_, K> {
     /// An endpoint can send from now on: congestion control begins, and its peers hear of it.
     pub(super) fn begin_congestion_control(&mut self, index: usize) {
         let nothing = Absorbed::default();
-        self.congestion(index, Event::Init, &nothing, None);
+        self.congestion(index, &nothing, None, Controller::init);
         let Some((group, _)) = self.endpoints[index].coupled else { return };
         let side = &mut self.connections[self.endpoints[index].connection as usize].sides[index & 1];
         let group = &mut side.groups[group as usize];
@@ -109,7 +64,7 @@ impl<K: Key> World<'_, K> {
         for member in group.members.clone() {
             let member = member as usize;
             if member != index && self.endpoints[member].phase == Phase::Established {
-                self.congestion(member, Event::PeerJoin, &nothing, None);
+                self.congestion(member, &nothing, None, Controller::peer_join);
             }
         }
     }
@@ -191,6 +146,7 @@ fn publish(endpoint: &Endpoint, slot: &mut Peer) {
     };
 }
 
+#[inline]
 fn apply(endpoint: &mut Endpoint, out: &Out) {
     let sender = &mut endpoint.sender;
     if out.mask & OUT_CWND != 0 {

@@ -1,11 +1,8 @@
 //! What endpoints make of arriving data and acknowledgements.
 
-use anabranch_cc::Kind;
+use anabranch_cc::{Controller, Kind};
 
-use super::{
-    Phase, World,
-    congestion::{Event, was_fast_recovery},
-};
+use super::{Phase, World, congestion::was_fast_recovery};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
@@ -74,7 +71,9 @@ impl<K: Key> World<'_, K> {
         let rtt_us = (absorbed.acked > 0).then(|| now_us.wrapping_sub(packet.tsecr));
         if let Some(rtt_us) = rtt_us {
             endpoint.sender.rtt.sample(rtt_us);
-            self.congestion(index, Event::RttSample, &absorbed, rtt_us.into());
+            if endpoint.controller.handles_rtt_sample() {
+                self.congestion(index, &absorbed, Some(rtt_us), Controller::rtt_sample);
+            }
         }
         self.recover(index, &absorbed);
         self.grow(index, &absorbed, rtt_us);
@@ -98,7 +97,7 @@ impl<K: Key> World<'_, K> {
         match self.endpoints[index].sender.judge(absorbed) {
             Verdict::Continue => {}
             Verdict::Enter => {
-                let ssthresh = self.congestion(index, Event::Loss, absorbed, None);
+                let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
                 let sender = &mut self.endpoints[index].sender;
                 sender.enter_recovery(ssthresh);
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
@@ -110,7 +109,7 @@ impl<K: Key> World<'_, K> {
                 let was = self.endpoints[index].sender.state;
                 self.endpoints[index].sender.leave_recovery();
                 if was_fast_recovery(was) {
-                    self.congestion(index, Event::RecoveryExit, absorbed, None);
+                    self.congestion(index, absorbed, None, Controller::recovery_exit);
                 }
             }
         }
@@ -121,11 +120,11 @@ impl<K: Key> World<'_, K> {
         let endpoint = &self.endpoints[index];
         match endpoint.controller.kind() {
             Kind::Window if absorbed.acked > 0 && endpoint.sender.may_grow() => {
-                self.congestion(index, Event::Ack, absorbed, rtt_us);
+                self.congestion(index, absorbed, rtt_us, Controller::ack);
             }
             Kind::Window => {}
             Kind::Rate => {
-                self.congestion(index, Event::Rate, absorbed, rtt_us);
+                self.congestion(index, absorbed, rtt_us, Controller::rate);
             }
         }
     }
@@ -164,9 +163,9 @@ impl<K: Key> World<'_, K> {
         let ssthresh = self.endpoints[index]
             .sender
             .timeout_begins_episode()
-            .then(|| self.congestion(index, Event::Loss, &nothing, None));
+            .then(|| self.congestion(index, &nothing, None, Controller::loss));
         self.endpoints[index].sender.time_out(ssthresh);
-        self.congestion(index, Event::Rto, &nothing, None);
+        self.congestion(index, &nothing, None, Controller::rto);
         let endpoint = &mut self.endpoints[index];
         let deadline = endpoint.sender.deadline(self.now);
         endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
