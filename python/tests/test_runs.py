@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +149,10 @@ def test_output_into_a_pipe_has_no_control_characters(
     assert done.stderr == ""
     assert "\x1b" not in done.stdout
     assert "\r" not in done.stdout
+
+
+def test_output_that_knows_only_ascii_is_enough(anabranch: Command, scenario: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = anabranch("run", scenario, "--seeds", 2, "--out", tmp_path / "out", env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "goodput Mbit/s" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import typer
@@ -41,4 +42,6 @@ def _root(
 
 def main() -> None:
     """Run the command and leave with its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without "±" gets "?"
     sys.exit(app())

@@ -35,7 +35,6 @@ class BadUsage(Exception):
 @contextmanager
 def reported() -> Iterator[None]:
     """Turn what a user can meet into one message and an exit code, never into a traceback."""
-    previous = signal.signal(signal.SIGTERM, _terminated)
     try:
         yield
     except (*_INPUT_ERRORS, BadUsage) as error:
@@ -49,6 +48,14 @@ def reported() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
     except (RunError, AnabranchError, OSError) as error:
         _fail(f"error: {error}", FAILED)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM unwind the stack, so that what is unfinished is removed."""
+    previous = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
     finally:
         signal.signal(signal.SIGTERM, previous)
 

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from anabranch.cli.outcome import BadUsage, Unavailable, reported
+from anabranch.cli.outcome import BadUsage, Unavailable, ended_by_sigterm, reported
 from anabranch.cli.show import console, figures_table, plain_table, progress_bar, seeds_text, usual
 from anabranch.compare import Variant, compare
 from anabranch.experiment import Experiment
 from anabranch.results import Runs
 
 MAX_SEED = 2**64 - 1
+MAX_SEEDS = 1_000_000
+MAX_JOBS = 1024
 
 
 class Engine(StrEnum):
@@ -65,11 +67,15 @@ def run(
     file: File,
     engine: Annotated[Engine, typer.Option(help="What carries the packets.")] = Engine.SIM,
     seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Run with this seed.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, metavar="N", help="Run with the seeds 1 to N.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=MAX_SEEDS, metavar="N", help="Run with the seeds 1 to N.")
+    ] = None,
     overrides: Overrides = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs"),
     force: Annotated[bool, typer.Option("--force", help="Make complete runs again.")] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at a time; all cores unless given.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a scenario with one seed (1 unless given) or many. A run that is complete already is reused."""
@@ -85,7 +91,8 @@ def run(
         experiment = Experiment(file, pairs)
         numbers = [1 if seed is None else seed] if seeds is None else list(range(1, seeds + 1))
         scenario = experiment.scenario
-        with progress_bar(scenario.name, len(numbers), scenario.duration_s) as progress:
+        bar = progress_bar(scenario.name, len(numbers), scenario.duration_s)
+        with ended_by_sigterm(), bar as progress:
             runs = experiment.run(seeds=numbers, out=out, force=force, jobs=jobs, progress=progress)
         if as_json:
             typer.echo(json.dumps(_as_json(experiment, runs), indent=2))
