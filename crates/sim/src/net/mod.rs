@@ -153,6 +153,14 @@ impl<K: Key> Network<K> {
         self.log_drops = true;
     }
 
+    /// Whether no packet is on any link.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        use anabranch_link::NEVER;
+        self.wires.iter().all(|wire| wire.next_arrival() == NEVER)
+            && self.media.iter().all(|medium| medium.next_event() == NEVER)
+    }
+
     /// Takes the record of lost packets.
     pub(crate) fn take_drops(&mut self) -> Vec<(Nanos, Packet)> {
         std::mem::take(&mut self.drop_log)

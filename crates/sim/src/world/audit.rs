@@ -1,7 +1,6 @@
 //! A run under supervision: after every event, what must hold at that moment is checked; at the end, what
 //! must hold of the whole.
 
-use anabranch_link::NEVER;
 use anabranch_record::model::Measurements;
 use anabranch_scenario::model::{ChangeTarget, Hop, Scenario, Subflow, Traffic};
 
@@ -49,7 +48,7 @@ fn advance<K: Key>(
         let timer = world.timers.first();
         if time.min(timer) > end {
             world.now = end;
-            return time == NEVER;
+            return world.net.is_empty();
         }
         let mut packet = None;
         if time <= timer {
