@@ -10,10 +10,11 @@ use anabranch_link::{NEVER, Nanos};
 
 /// A tournament over links.
 pub(crate) struct Heads<K> {
-    /// The levels from the leaves to the four children of the root, one after the other.
+    /// Siblings together. The node at place `p` (four times its group plus its index in it) has its parent at
+    /// `p / 4 + 2`; the children of the root are group 1, and the root itself is `winner`.
     groups: Vec<[K; 4]>,
-    /// Where the levels begin in `groups`.
-    levels: Vec<u32>,
+    /// Place of the first leaf.
+    leaves: usize,
     winner: K,
     id_bits: u32,
     /// Events after this do not happen.
@@ -77,18 +78,19 @@ impl Key for u128 {
 impl<K: Key> Heads<K> {
     /// A tree over `links` links without events, for a run that ends at `end`.
     pub(crate) fn new(links: usize, end: Nanos) -> Self {
-        let mut groups = 0;
-        let mut levels = Vec::new();
-        let mut width = links.max(1);
-        loop {
-            width = width.div_ceil(4);
-            levels.push(groups as u32);
-            groups += width;
-            if width == 1 {
-                break;
-            }
+        let mut width = 4;
+        let mut leaves = 4;
+        while width < links {
+            leaves += width;
+            width *= 4;
         }
-        Self { groups: vec![[K::LAST; 4]; groups], levels, winner: K::LAST, id_bits: id_bits(links), end }
+        Self {
+            groups: vec![[K::LAST; 4]; (leaves + width) / 4],
+            leaves,
+            winner: K::LAST,
+            id_bits: id_bits(links),
+            end,
+        }
     }
 
     /// Whether keys of this width can hold every time up to `end` for that many links.
@@ -107,14 +109,13 @@ impl<K: Key> Heads<K> {
     #[inline(always)]
     pub(crate) fn set(&mut self, link: usize, time: Nanos) {
         let mut key = if time > self.end { K::LAST } else { K::pack(time, link, self.id_bits) };
-        let mut index = link;
-        for &level in &self.levels {
-            let group = &mut self.groups[level as usize + (index >> 2)];
-            let own = index & 3;
+        let mut place = self.leaves + link;
+        while place > 3 {
+            let own = place & 3;
+            let group = &mut self.groups[place >> 2];
             group[own] = key;
-            let others = group[own ^ 1].min(group[own ^ 2]).min(group[own ^ 3]);
-            key = key.min(others);
-            index >>= 2;
+            key = key.min(group[own ^ 1]).min(group[own ^ 2].min(group[own ^ 3]));
+            place = (place >> 2) + 2;
         }
         self.winner = key;
     }
