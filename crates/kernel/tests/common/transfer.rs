@@ -3,6 +3,7 @@
 use std::{
     io::{Read, Write},
     net::{Shutdown, SocketAddr},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
@@ -69,43 +70,68 @@ impl Connection {
         Self { client, server, _listener: listener }
     }
 
-    /// Sends `down` bytes to the client and `up` bytes to the server at once; meanwhile calls `during`.
-    /// Both ends then know that the other has finished.
+    /// Sends at least `down` bytes to the client and `up` bytes to the server at once, and goes on while
+    /// `during` runs. All that was sent has arrived when it returns.
     pub fn transfer(&self, down: usize, up: usize, during: impl FnOnce()) {
+        let over = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| send(&self.server, 1, down));
-            scope.spawn(|| send(&self.client, 2, up));
-            scope.spawn(|| receive(&self.client, 1, down));
-            scope.spawn(|| receive(&self.server, 2, up));
+            for (seed, from, to, least) in
+                [(1, &self.server, &self.client, down), (2, &self.client, &self.server, up)]
+            {
+                let sent = scope.spawn({
+                    let over = &over;
+                    move || send(from, seed, least, over)
+                });
+                scope.spawn(move || {
+                    let received = receive(to, seed);
+                    assert_eq!(received, sent.join().expect("the sender has not failed"), "bytes");
+                });
+            }
+            let _ends = SetOnDrop(&over);
             during();
         });
     }
 }
 
-fn send(mut socket: &Socket, seed: u64, bytes: usize) {
-    let mut pattern = Pattern::new(seed);
-    let mut left = bytes;
-    while left > 0 {
-        let chunk = pattern.next_chunk(left);
-        socket.write_all(chunk).expect("the peer takes the data in time");
-        left -= chunk.len();
+/// Sets its flag even if what comes before it panics, so that nobody waits for ever.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
-    socket.shutdown(Shutdown::Write).expect("the connection is open");
 }
 
-fn receive(mut socket: &Socket, seed: u64, bytes: usize) {
+fn send(mut socket: &Socket, seed: u64, least: usize, over: &AtomicBool) -> usize {
+    let mut pattern = Pattern::new(seed);
+    let mut sent = 0;
+    while sent < least || !over.load(Ordering::Acquire) {
+        let chunk = pattern.next_chunk();
+        socket.write_all(chunk).expect("the peer takes the data in time");
+        sent += chunk.len();
+    }
+    socket.shutdown(Shutdown::Write).expect("the connection is open");
+    sent
+}
+
+fn receive(mut socket: &Socket, seed: u64) -> usize {
     let mut pattern = Pattern::new(seed);
     let mut buffer = vec![0; Pattern::CHUNK];
-    let mut left = bytes;
-    while left > 0 {
-        let expected = pattern.next_chunk(left);
-        let got = &mut buffer[..expected.len()];
-        socket.read_exact(got).expect("the data arrive in time");
-        assert!(got == expected, "{left} bytes before the end the data differ");
-        left -= expected.len();
+    let mut received = 0;
+    loop {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match socket.read(&mut buffer[filled..]).expect("the data arrive in time") {
+                0 => {
+                    assert_eq!(filled, 0, "the end is within a chunk");
+                    return received;
+                }
+                bytes => filled += bytes,
+            }
+        }
+        assert!(buffer == pattern.next_chunk(), "the data differ in the chunk at {received} bytes");
+        received += filled;
     }
-    let more = socket.read(&mut buffer).expect("the end arrives in time");
-    assert_eq!(more, 0, "data beyond the end");
 }
 
 /// A reproducible stream of bytes.
@@ -121,11 +147,11 @@ impl Pattern {
         Self { random: Random(seed), chunk: vec![0; Self::CHUNK] }
     }
 
-    fn next_chunk(&mut self, left: usize) -> &[u8] {
+    fn next_chunk(&mut self) -> &[u8] {
         for bytes in self.chunk.chunks_exact_mut(8) {
             bytes.copy_from_slice(&self.random.word().to_ne_bytes());
         }
-        &self.chunk[..left.min(Self::CHUNK)]
+        &self.chunk
     }
 }
 
