@@ -4,8 +4,8 @@
 /// What a sender remembers of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
-    /// Number of the data-level segment that it carries.
-    pub(crate) data_seq: u64,
+    /// Number of the data-level segment that it carries, modulo 2^32.
+    pub(crate) data_seq: u32,
     /// When it was last sent, in microseconds (wrapping).
     pub(crate) sent_us: u32,
     /// Delivery-rate estimation: packets delivered when it was last sent.
@@ -31,8 +31,8 @@ pub(crate) const APP_LIMITED: u8 = 1 << 3;
 
 /// Slots of the smallest ring.
 const SMALLEST: usize = 8;
-/// A ring of more than this many times the segments that it holds is too large; it then shrinks to a quarter.
-const SPARSE: u64 = 16;
+/// A ring of more than this many times the segments that it holds is too large; it is then halved.
+const SPARSE: u64 = 8;
 
 /// The ring. Numbers from the oldest unacknowledged one to the newest are valid.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Segments {
     #[inline]
     pub(crate) fn settle(&mut self, oldest: u64, next: u64) {
         if self.ring.len() > SMALLEST && (next - oldest) * SPARSE < self.ring.len() as u64 {
-            self.resize(oldest, next, self.ring.len() / 4);
+            self.resize(oldest, next, self.ring.len() / 2);
         }
     }
 

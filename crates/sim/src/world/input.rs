@@ -172,7 +172,8 @@ impl<K: Key> World<'_, K> {
         let connection = &mut self.connections[endpoint.connection as usize];
         if connection.is_mptcp() {
             for number in endpoint.sender.una..endpoint.sender.next {
-                connection.sides[index & 1].send.reinject(endpoint.sender.segments.get(number).data_seq);
+                let meta = &mut connection.sides[index & 1].send;
+                meta.reinject(unwrap(endpoint.sender.segments.get(number).data_seq, meta.una));
             }
         }
         self.push(index);

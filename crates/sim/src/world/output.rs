@@ -117,7 +117,7 @@ impl<K: Key> World<'_, K> {
     #[inline]
     fn send_new(&mut self, index: usize, data_seq: u64, len: u16) {
         let number = self.endpoints[index].sender.next;
-        self.send_segment(index, number, Segment { data_seq, len, ..Segment::default() }, 0);
+        self.send_segment(index, number, Segment { data_seq: data_seq as u32, len, ..Segment::default() }, 0);
     }
 
     fn send_again(&mut self, index: usize, number: u64) {
@@ -140,7 +140,7 @@ impl<K: Key> World<'_, K> {
             route,
             seq: number as u32,
             ack,
-            data_seq: segment.data_seq as u32,
+            data_seq: segment.data_seq,
             data_ack,
             wnd,
             tsval: now_us,
