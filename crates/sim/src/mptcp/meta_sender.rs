@@ -75,16 +75,6 @@ impl MetaSender {
         self.written = Some(self.next_byte.min(self.written.unwrap_or(u64::MAX)));
     }
 
-    /// Whether everything written has been acknowledged.
-    pub(crate) fn is_done(&self) -> bool {
-        self.written == Some(self.una_byte)
-    }
-
-    /// Whether nothing waits to be sent, window or not.
-    pub(crate) fn is_drained(&self) -> bool {
-        self.reinject.is_empty() && self.written.is_some_and(|written| self.next_byte >= written)
-    }
-
     /// The length of the next new segment, if the application, the send buffer and the receiver's window let
     /// one out.
     #[inline]
@@ -223,7 +213,7 @@ mod tests {
         .collect();
         assert_eq!(lens, [1000, 1000, 500]);
         sender.acknowledged(3, None);
-        assert!(sender.is_done());
+        assert_eq!((sender.una_byte, sender.unacknowledged_bytes()), (2500, 0));
     }
 
     #[test]

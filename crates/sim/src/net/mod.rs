@@ -280,6 +280,51 @@ fn probability(loss: Loss) -> Probability {
 /// Whether the narrow key can order the events of a scenario.
 pub(crate) fn narrow_fits(scenario: &Scenario) -> bool {
     let links = 2 * scenario.links.len() + scenario.media.len();
-    // Twice the duration: arrivals are scheduled beyond the end, but never by more than a path.
-    Heads::<u64>::fits(links, scenario.duration.saturating_mul(2).max(1 << 40).min(NEVER - 1))
+    // A link's next event is at most one hop away, even if it lies beyond the end.
+    let latest = u128::from(scenario.duration) + longest_hop(scenario);
+    u64::try_from(latest).is_ok_and(|latest| latest < NEVER && Heads::<u64>::fits(links, latest))
+}
+
+/// A bound of what the largest packet may need from its sender to the end of a link, waiting behind others left
+/// out.
+fn longest_hop(scenario: &Scenario) -> u128 {
+    let wires = || scenario.links.iter().flat_map(|link| [link.forward, link.reverse]);
+    let media = || scenario.media.iter();
+    let changes = || scenario.changes.iter();
+    let rates = wires().map(|wire| wire.rate_bps).chain(changes().filter_map(|change| change.rate_bps));
+    let slowest = rates.chain(media().flat_map(|medium| [medium.rate_bps, medium.basic_rate_bps])).min();
+    let delays = wires().map(|wire| wire.delay).chain(changes().filter_map(|change| change.delay));
+    let delay = delays.chain(media().map(|medium| medium.delay)).max().unwrap_or(0);
+    // Interframe spaces and the longest backoff, two preambles.
+    let access =
+        media().map(|m| 4 * m.sifs + 2 * m.preamble + (u64::from(m.cw_max.max(m.cw_min)) + 3) * m.slot);
+    let jitter = scenario.connections.iter().map(|connection| connection.transport.send_jitter).max();
+    let bits = 8 * 2 * u128::from(u16::MAX);
+    let transmission = bits * 1_000_000_000 / u128::from(slowest.unwrap_or(u64::MAX));
+    transmission
+        + [delay, access.max().unwrap_or(0), jitter.unwrap_or(0)].map(u128::from).iter().sum::<u128>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_longer_than_the_run_counts_for_the_width_of_the_key() {
+        let fits = |delay: &str| {
+            let text = format!(
+                r#"
+                name = "stars"
+                duration = "1 s"
+                node = [{{ name = "n{{i}}", count = 3000 }}]
+                link = [{{ between = ["n{{i}}", "n2999"], count = 2999, rate = "1 Gbit/s", delay = "{delay}",
+                    queue = "unlimited" }}]
+                connection = [{{ name = "c", from = "n0", to = "n1", congestion = "reno" }}]"#
+            );
+            let loaded = anabranch_scenario::load(&text, "stars.toml", &[]);
+            narrow_fits(&loaded.unwrap_or_else(|error| panic!("{error}")).scenario)
+        };
+        assert!(fits("1 ms"));
+        assert!(!fits("10000 h"));
+    }
 }

@@ -100,7 +100,6 @@ impl<'s, K: Key> World<'s, K> {
             subflows: model.subflows.len() as u32,
             sides,
             header_bytes: small(transport.header_bytes),
-            segment_bytes: small(transport.segment_bytes),
             ack_bytes: small(transport.ack_bytes),
             delayed_ack: transport.delayed_ack,
             window: transport.receive_buffer.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),

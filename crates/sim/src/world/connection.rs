@@ -78,7 +78,6 @@ pub(crate) struct Connection {
     pub(crate) subflows: u32,
     pub(crate) sides: [Side; 2],
     pub(crate) header_bytes: u16,
-    pub(crate) segment_bytes: u16,
     pub(crate) ack_bytes: u16,
     pub(crate) delayed_ack: Option<DelayedAck>,
     /// Window that each side offers, in bytes; `None`: unlimited.

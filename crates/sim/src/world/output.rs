@@ -62,8 +62,7 @@ impl<K: Key> World<'_, K> {
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     fn schedule(&mut self, connection: usize, side: usize) {
-        loop {
-            let Some(segment) = self.connections[connection].sides[side].send.candidate() else { break };
+        while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
             let subflow = match self.pick(connection, side, segment.carried_by) {
                 Pick::Subflow(subflow) => subflow,
                 Pick::Wait => break,
