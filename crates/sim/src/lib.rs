@@ -60,7 +60,7 @@ fn run_with<K: Key>(scenario: &Scenario, seed: u64, control: &Control) -> Result
     Ok(world.measurements())
 }
 
-/// Runs a scenario and returns the first `limit` packets that its endpoints sent, and the packets lost, as
+/// Runs a scenario and returns the first `limit` packets that its endpoints sent, and those lost meanwhile, as
 /// text: time in seconds, number of the subflow in the scenario, direction, what the packet says.
 ///
 /// # Errors

@@ -13,28 +13,34 @@ use crate::packet::{NO_SACK, Packet, SackPool, flags};
 pub(crate) struct Trace {
     lines: Vec<(Nanos, String)>,
     limit: usize,
+    /// When the first packet beyond the limit was sent.
+    full_since: Option<Nanos>,
 }
 
 impl Trace {
-    /// A trace of at most `limit` packets.
+    /// A trace of at most `limit` packets sent, and those lost meanwhile.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { lines: Vec::new(), limit }
+        Self { lines: Vec::new(), limit, full_since: None }
     }
 
     /// An endpoint has sent a packet.
     pub(crate) fn sent(&mut self, now: Nanos, endpoint: u32, packet: &Packet, sacks: &SackPool) {
-        self.note(now, endpoint, if endpoint & 1 == 0 { ">" } else { "<" }, packet, Some(sacks));
+        if self.lines.len() < self.limit {
+            self.note(now, endpoint, if endpoint & 1 == 0 { ">" } else { "<" }, packet, Some(sacks));
+        } else {
+            self.full_since.get_or_insert(now);
+        }
     }
 
-    /// A packet was lost.
+    /// A packet was lost; to be told when the run is over.
     pub(crate) fn lost(&mut self, now: Nanos, sink: u32, packet: &Packet) {
+        if self.full_since.is_some_and(|since| now >= since) {
+            return;
+        }
         self.note(now, sink ^ 1, "lost", packet, None);
     }
 
     fn note(&mut self, now: Nanos, endpoint: u32, what: &str, packet: &Packet, sacks: Option<&SackPool>) {
-        if self.lines.len() >= self.limit {
-            return;
-        }
         let mut line = format!("{:>12.6} {} {what:<1}", now as f64 / 1e9, endpoint / 2);
         describe(&mut line, packet, sacks);
         self.lines.push((now, line));

@@ -99,10 +99,13 @@ impl MetaSender {
         Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
     }
 
-    /// Forgets which subflows have carried a reinjected segment: all have.
-    pub(crate) fn clear_carriers(&mut self, number: u64) {
-        if let Some(segment) = self.get_mut(number) {
-            segment.carried_by = 0;
+    /// The next reinjection is not needed: every subflow that could carry it has done so and will deliver it, or
+    /// time out and queue it again.
+    pub(crate) fn give_up_reinjection(&mut self) {
+        if let Some(number) = self.reinject.pop_front()
+            && let Some(segment) = self.get_mut(number)
+        {
+            segment.queued_again = false;
         }
     }
 
@@ -210,7 +213,7 @@ mod tests {
         .collect();
         assert_eq!(lens, [1000, 1000, 500]);
         sender.acknowledged(3, None);
-        assert_eq!((sender.una, sender.candidate()), (3, None));
+        assert_eq!((sender.una_byte, sender.unacknowledged_bytes()), (2500, 0));
     }
 
     #[test]
@@ -250,6 +253,19 @@ mod tests {
         assert_eq!((candidate.number, candidate.carried_by, candidate.reinjection), (0, 1, true));
         sender.sent(0, candidate.len, 1);
         assert_eq!(send(&mut sender, 0), Some(2));
+        assert_eq!(sender.reinjections, 1);
+    }
+
+    #[test]
+    fn a_reinjection_that_is_given_up_can_be_queued_again() {
+        let mut sender = sender(None);
+        sender.write(None);
+        send(&mut sender, 0);
+        sender.reinject(0);
+        sender.give_up_reinjection();
+        assert_eq!(send(&mut sender, 1), Some(1));
+        sender.reinject(0);
+        assert_eq!(send(&mut sender, 1), Some(0));
         assert_eq!(sender.reinjections, 1);
     }
 

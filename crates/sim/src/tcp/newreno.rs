@@ -147,3 +147,95 @@ fn state(sender: &mut Sender) -> &mut NewReno {
         Method::Sack(_) => unreachable!("called for NewReno"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use anabranch_scenario::model::{Recovery, Transport};
+
+    use super::*;
+    use crate::testing::{Alone, transport};
+
+    fn sender() -> Alone {
+        Alone::new(Recovery::NewReno, 10)
+    }
+
+    fn duplicates(sender: &mut Alone, ack: u64, count: usize) -> Verdict {
+        (0..count).map(|_| sender.ack(ack, &[]).0).last().expect("at least one")
+    }
+
+    #[test]
+    fn rfc_6582_3_2_duplicates_up_to_recover_do_not_begin_another_recovery() {
+        let mut sender = sender();
+        assert_eq!(duplicates(&mut sender, 0, 3), Verdict::Enter);
+        let recover = sender.0.recover;
+        assert_eq!(recover, 12, "limited transmit included");
+        duplicates(&mut sender, 0, 6);
+        assert_eq!(sender.ack(recover, &[]).0, Verdict::Leave);
+        assert_eq!(
+            duplicates(&mut sender, recover, 3),
+            Verdict::Continue,
+            "they do not cover more than recover"
+        );
+        assert_eq!(sender.ack(recover + 1, &[]).0, Verdict::Continue);
+        assert_eq!(duplicates(&mut sender, recover + 1, 3), Verdict::Enter);
+    }
+
+    #[test]
+    fn rfc_6582_3_2_duplicates_of_a_timeouts_retransmissions_do_not_begin_a_recovery() {
+        let mut sender = sender();
+        sender.time_out();
+        assert_eq!(sender.ack(10, &[]).0, Verdict::Leave);
+        assert_eq!(duplicates(&mut sender, 10, 3), Verdict::Continue);
+    }
+
+    #[test]
+    fn rfc_6582_3_2_only_the_first_partial_acknowledgement_restarts_the_timer() {
+        let mut sender = sender();
+        assert!(sender.0.restarts_timer());
+        duplicates(&mut sender, 0, 3);
+        sender.ack(2, &[]);
+        assert!(sender.0.restarts_timer());
+        sender.ack(4, &[]);
+        assert!(!sender.0.restarts_timer());
+        sender.ack(sender.0.recover, &[]);
+        assert!(sender.0.restarts_timer());
+    }
+
+    #[test]
+    fn rfc_3042_without_limited_transmit_duplicates_let_out_nothing() {
+        let mut sender =
+            Alone::with(&Transport { initial_window: 10, limited_transmit: false, ..transport() });
+        assert_eq!(sender.ack(0, &[]).1, [] as [u64; 0]);
+        assert_eq!(sender.ack(0, &[]).1, [] as [u64; 0]);
+        assert_eq!(sender.ack(0, &[]).1, [0]);
+    }
+
+    #[test]
+    fn rfc_5681_2_an_acknowledgement_that_carries_data_is_no_duplicate() {
+        let mut sender = sender();
+        let absorbed = sender.0.absorb(0, &[], false, 0);
+        assert!(!absorbed.duplicate);
+        assert_eq!(sender.0.dupacks, 0);
+    }
+
+    #[test]
+    fn the_window_cap_bounds_the_inflated_window() {
+        let mut sender = Alone::with(&Transport { initial_window: 10, window_cap: Some(10), ..transport() });
+        duplicates(&mut sender, 0, 30);
+        assert_eq!(sender.0.outstanding(), 10);
+    }
+
+    #[test]
+    fn rfc_3465_2_3_an_acknowledgement_after_a_timeout_counts_as_one_segment() {
+        let mut sender = sender();
+        sender.time_out();
+        assert_eq!(sender.absorb(6, &[]).0.fresh, 1);
+    }
+
+    #[test]
+    fn what_duplicates_have_told_does_not_raise_the_window_again() {
+        let mut sender = sender();
+        duplicates(&mut sender, 0, 2);
+        assert_eq!(sender.absorb(5, &[]).0.fresh, 3);
+    }
+}

@@ -237,3 +237,109 @@ fn board(sender: &mut Sender) -> &mut Scoreboard {
         Method::NewReno(_) => unreachable!("called for SACK"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use anabranch_scenario::model::{Recovery, Transport};
+
+    use super::*;
+    use crate::testing::{Alone, transport};
+
+    fn sender() -> Alone {
+        Alone::new(Recovery::Sack, 10)
+    }
+
+    #[test]
+    fn rfc_6675_4_the_pipe_counts_what_is_under_way() {
+        let mut sender = sender();
+        let mut pipe = |ack, sacks: &[(u64, u64)]| {
+            sender.absorb(ack, sacks);
+            sender.0.in_flight()
+        };
+        assert_eq!(pipe(0, &[(2, 3)]), 9, "a SACKed segment has arrived");
+        assert_eq!(pipe(0, &[(2, 4)]), 8);
+        assert_eq!(pipe(0, &[(2, 5)]), 5, "0 and 1 are lost: three above them are SACKed");
+        assert_eq!(pipe(5, &[]), 5, "what was lost or SACKed is acknowledged: nothing leaves the network");
+    }
+
+    #[test]
+    fn rfc_6675_4_next_seg_rules_3_and_4_follow_when_nothing_new_is_left() {
+        let mut sender = sender();
+        sender.absorb(0, &[(1, 4)]);
+        sender.0.enter_recovery(8);
+        sender.absorb(0, &[(6, 8), (1, 4)]);
+        assert_eq!(sender.0.in_flight(), 4, "4, 5, 8 and 9; 0 is lost");
+        let mut pipes = Vec::new();
+        let mut sent = Vec::new();
+        sender.0.cwnd = 5;
+        let Next::Retransmit(first) = sender.0.next_to_send() else { panic!("the hole comes first") };
+        sender.0.sent(first, sender.0.segments.get(first), 1040, 0);
+        assert_eq!(Scoreboard::last_resort(&mut sender.0), None, "the window is full");
+        sender.0.cwnd = 20;
+        while let Some(number) = Scoreboard::last_resort(&mut sender.0) {
+            sender.0.sent(number, sender.0.segments.get(number), 1040, 0);
+            sent.push(number);
+            pipes.push(sender.0.in_flight());
+        }
+        assert_eq!(sent, [4, 5, 9], "rule 3 in order, then one rescue");
+        assert_eq!(pipes, [6, 7, 7], "two copies count as two; the rescue does not count");
+    }
+
+    #[test]
+    fn rfc_6675_5_step_3_each_sacked_segment_lets_out_one_new_segment() {
+        let mut sender = sender();
+        assert_eq!(sender.ack(0, &[(1, 2)]), (Verdict::Continue, vec![10]));
+        assert_eq!(sender.ack(0, &[(1, 3)]), (Verdict::Continue, vec![11]));
+        assert_eq!(sender.ack(0, &[(1, 4)]), (Verdict::Enter, vec![0]));
+    }
+
+    #[test]
+    fn without_limited_transmit_sacked_segments_keep_their_room_until_recovery() {
+        let settings = Transport {
+            recovery: Recovery::Sack,
+            initial_window: 10,
+            limited_transmit: false,
+            ..transport()
+        };
+        let mut sender = Alone::with(&settings);
+        assert_eq!(sender.ack(0, &[(1, 2)]), (Verdict::Continue, vec![]));
+        assert_eq!(sender.ack(0, &[(1, 3)]), (Verdict::Continue, vec![]));
+        assert_eq!(sender.ack(0, &[(1, 4)]), (Verdict::Enter, vec![0]));
+        assert_eq!(sender.ack(0, &[(1, 6)]).1, [] as [u64; 0], "the pipe is 5, the window too");
+        assert_eq!(sender.ack(0, &[(1, 8)]).1, [10, 11]);
+    }
+
+    #[test]
+    fn a_retransmission_under_way_is_not_repeated_when_the_next_recovery_begins() {
+        let mut sender = sender();
+        sender.ack(0, &[(1, 4)]);
+        assert_eq!(sender.ack(0, &[(1, 10)]).1, [10, 11, 12, 13], "one new segment for each that has left");
+        // 10 is lost, and that is seen before the first recovery ends.
+        assert_eq!(sender.ack(0, &[(11, 14), (1, 10)]).1, [10, 14, 15, 16]);
+        assert_eq!(sender.ack(10, &[(11, 14)]).0, Verdict::Leave);
+        let (verdict, sent) = sender.ack(10, &[(11, 15)]);
+        assert_eq!(verdict, Verdict::Enter, "a loss after the first recovery began is a new one");
+        assert!(!sent.contains(&10), "{sent:?}");
+    }
+
+    #[test]
+    fn rfc_6675_5_1_after_a_timeout_all_that_is_not_sacked_is_sent_again_in_order() {
+        let mut sender = sender();
+        sender.ack(0, &[(3, 5)]);
+        assert_eq!(sender.time_out(), [0]);
+        sender.0.cwnd = 20;
+        let sent = sender.send();
+        assert_eq!(sent[..9], [1, 2, 5, 6, 7, 8, 9, 10, 11]);
+        assert!(sent[9..].iter().copied().eq(12..12 + sent.len() as u64 - 9), "then new data: {sent:?}");
+    }
+
+    #[test]
+    fn a_block_that_is_told_again_changes_nothing() {
+        let mut sender = sender();
+        let (first, _) = sender.absorb(0, &[(2, 4)]);
+        let (second, _) = sender.absorb(0, &[(2, 4)]);
+        assert_eq!((first.sacked, first.duplicate), (2, true));
+        assert_eq!((second.sacked, second.duplicate), (0, false), "RFC 6675 section 2: no new information");
+        assert_eq!(sender.0.in_flight(), 8);
+    }
+}

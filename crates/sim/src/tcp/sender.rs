@@ -420,3 +420,56 @@ impl Sender {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Alone;
+
+    #[test]
+    fn rfc_5681_3_1_a_timeout_of_a_retransmission_by_timer_keeps_ssthresh() {
+        for recovery in [Recovery::NewReno, Recovery::Sack] {
+            let mut sender = Alone::new(recovery, 10);
+            assert_eq!(sender.time_out(), [0]);
+            assert_eq!((sender.0.ssthresh, sender.0.cwnd, sender.0.loss_events), (5, 1, 1));
+            assert_eq!(sender.time_out(), [0]);
+            assert_eq!((sender.0.ssthresh, sender.0.loss_events), (5, 1));
+            assert_eq!(sender.0.counters.timeouts, 2);
+        }
+    }
+
+    #[test]
+    fn a_timeout_in_fast_recovery_belongs_to_its_episode() {
+        for recovery in [Recovery::NewReno, Recovery::Sack] {
+            let mut sender = Alone::new(recovery, 10);
+            for sacked in 2..5 {
+                sender.ack(0, &[(1, sacked)]);
+            }
+            assert_eq!(sender.0.state, CaState::Recovery);
+            sender.time_out();
+            assert_eq!((sender.0.ssthresh, sender.0.cwnd, sender.0.loss_events), (5, 1, 1));
+        }
+    }
+
+    #[test]
+    fn leaving_fast_recovery_sets_the_window_to_ssthresh_and_leaving_a_timeout_does_not() {
+        let mut fast = Alone::new(Recovery::NewReno, 10);
+        for _ in 0..8 {
+            fast.ack(0, &[]);
+        }
+        fast.ack(fast.0.recover, &[]);
+        assert_eq!((fast.0.state, fast.0.cwnd, fast.0.in_flight()), (CaState::Open, 5, 5));
+        let mut slow = Alone::new(Recovery::NewReno, 10);
+        slow.time_out();
+        slow.ack(10, &[]);
+        assert_eq!((slow.0.state, slow.0.cwnd), (CaState::Open, 1));
+    }
+
+    #[test]
+    fn the_rate_sample_is_what_was_delivered_over_the_flight_of_the_newest_segment() {
+        let mut sender = Alone::new(Recovery::NewReno, 2);
+        let absorbed = sender.0.absorb(2, &[], true, 40_000);
+        assert_eq!((absorbed.rate.delivered, absorbed.rate.rcv_us), (2, 40_000));
+        assert_eq!(sender.0.delivered, 2);
+    }
+}

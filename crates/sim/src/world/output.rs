@@ -63,12 +63,14 @@ impl<K: Key> World<'_, K> {
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     fn schedule(&mut self, connection: usize, side: usize) {
         while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
-            let mut pick = self.pick(connection, side, segment.carried_by);
-            if pick == Pick::AllCarried {
-                self.connections[connection].sides[side].send.clear_carriers(segment.number);
-                pick = self.pick(connection, side, 0);
-            }
-            let Pick::Subflow(subflow) = pick else { break };
+            let subflow = match self.pick(connection, side, segment.carried_by) {
+                Pick::Subflow(subflow) => subflow,
+                Pick::Wait => break,
+                Pick::AllCarried => {
+                    self.connections[connection].sides[side].send.give_up_reinjection();
+                    continue;
+                }
+            };
             let index = self.connections[connection].first as usize + side + 2 * subflow;
             self.connections[connection].sides[side].send.sent(segment.number, segment.len, subflow as u32);
             self.send_new(index, segment.number, segment.len);

@@ -10,7 +10,8 @@ use anabranch_sim::Control;
 /// The file `path` below `scenarios/`, with overrides.
 pub fn scenario(path: &str, overrides: &[(&str, &str)]) -> Scenario {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(path);
-    let overrides: Vec<_> = overrides.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let overrides: Vec<_> =
+        overrides.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     anabranch_scenario::load_path(&file, &overrides).unwrap_or_else(|error| panic!("{error}")).scenario
 }
 
