@@ -2,9 +2,15 @@
 //!
 //! Prints one line per workload of `scenarios/bench/`, the median over five seeds. A packet-hop is one
 //! packet through one link. Each workload runs in a process of its own, so that its peak memory is its own.
+//!
+//! `--ns2 DIR` lets `DIR/run.sh` measure ns-2 on the same workload in the same run and adds
+//! `ns2_seconds=… ns2_ratio=…`: the user seconds of the whole ns-2 process, and how many times ours they are.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command-line tool
 
-use std::{path::Path, process::ExitCode};
+use std::{
+    path::Path,
+    process::{Command, ExitCode},
+};
 
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_sim::Control;
@@ -15,19 +21,21 @@ const SEEDS: u64 = 5;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [flag, file] if flag == "--one" => one(Path::new(file)),
-        files if !files.is_empty() && !files[0].starts_with('-') => all(files),
+        [flag, file] if flag == "--one" => one(Path::new(file), None),
+        [flag, file, ns2] if flag == "--one" => one(Path::new(file), Some(Path::new(ns2))),
+        [flag, ns2, files @ ..] if flag == "--ns2" && !files.is_empty() => all(files, Some(ns2)),
+        files if !files.is_empty() && !files[0].starts_with('-') => all(files, None),
         _ => {
-            eprintln!("usage: anabranch-bench SCENARIO...");
+            eprintln!("usage: anabranch-bench [--ns2 DIR] SCENARIO...");
             ExitCode::from(2)
         }
     }
 }
 
-fn all(files: &[String]) -> ExitCode {
+fn all(files: &[String], ns2: Option<&String>) -> ExitCode {
     let program = std::env::current_exe().expect("a running program has a path");
     for file in files {
-        let status = std::process::Command::new(&program).args(["--one", file]).status();
+        let status = Command::new(&program).args(["--one", file]).args(ns2).status();
         if !status.is_ok_and(|status| status.success()) {
             return ExitCode::FAILURE;
         }
@@ -35,7 +43,7 @@ fn all(files: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn one(file: &Path) -> ExitCode {
+fn one(file: &Path, ns2: Option<&Path>) -> ExitCode {
     let loaded = match anabranch_scenario::load_path(file, &[]) {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -55,8 +63,29 @@ fn one(file: &Path) -> ExitCode {
     let (seconds, hops) = runs[runs.len() / 2];
     let name = file.file_stem().unwrap_or_default().to_string_lossy().to_uppercase();
     let rate = hops / seconds / 1e6;
-    println!("{name} hops={hops} seconds={seconds:.4} mhops_per_s={rate:.1} peak_mb={:.1}", peak_mb());
+    let peer = match ns2.map(|directory| ns2_seconds(directory, &name)) {
+        Some(Ok(ns2)) => format!(" ns2_seconds={ns2:.3} ns2_ratio={:.1}", ns2 / seconds),
+        Some(Err(reason)) => {
+            eprintln!("{name}: no figures of ns-2: {reason}");
+            String::new()
+        }
+        None => String::new(),
+    };
+    println!("{name} hops={hops} seconds={seconds:.4} mhops_per_s={rate:.1} peak_mb={:.1}{peer}", peak_mb());
     ExitCode::SUCCESS
+}
+
+/// User seconds of ns-2 on the workload `name`, or why there are none.
+fn ns2_seconds(directory: &Path, name: &str) -> Result<f64, String> {
+    let script = directory.join("run.sh");
+    let output = Command::new(&script).args([name, &SEEDS.to_string()]).output();
+    let output = output.map_err(|error| format!("{}: {error}", script.display()))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if !output.status.success() {
+        return Err(text(&output.stderr));
+    }
+    let printed = text(&output.stdout);
+    printed.parse().map_err(|_| format!("{} printed {printed:?}, not seconds", script.display()))
 }
 
 fn hops(run: &Measurements) -> f64 {
