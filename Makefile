@@ -44,7 +44,7 @@ test: setup ## run every test this machine can run; the others are skipped by na
 .PHONY: bench
 bench: tools ## print packet-hops per second and peak memory of the workloads in scenarios/bench/
 	cargo build --release --bin anabranch-bench
-	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench
+	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
 
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python

@@ -3,9 +3,15 @@
 //! Prints one line per workload of `scenarios/bench/`: of the speed the median over five seeds, of the peak
 //! memory the most. A packet-hop is one packet through one link. Every run is a process of its own, so that
 //! its peak memory is its own.
+//!
+//! `--ns2 DIR` lets `DIR/run.sh` measure ns-2 on the same workload in the same run and adds
+//! `ns2_seconds=… ns2_ratio=…`: the user seconds of the whole ns-2 process, and how many times ours they are.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command-line tool
 
-use std::{path::Path, process::ExitCode};
+use std::{
+    path::Path,
+    process::{Command, ExitCode},
+};
 
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_sim::Control;
@@ -31,10 +37,13 @@ fn main() -> ExitCode {
                 Ok(())
             })
         }
-        files if !files.is_empty() && !files[0].starts_with('-') => {
-            files.iter().try_for_each(|file| workload(Path::new(file)))
+        [flag, ns2, files @ ..] if flag == "--ns2" && !files.is_empty() => {
+            files.iter().try_for_each(|file| workload(Path::new(file), Some(Path::new(ns2))))
         }
-        _ => Err("usage: anabranch-bench SCENARIO...".into()),
+        files if !files.is_empty() && !files[0].starts_with('-') => {
+            files.iter().try_for_each(|file| workload(Path::new(file), None))
+        }
+        _ => Err("usage: anabranch-bench [--ns2 DIR] SCENARIO...".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,20 +54,41 @@ fn main() -> ExitCode {
     }
 }
 
-fn workload(file: &Path) -> Result<(), String> {
+fn workload(file: &Path, ns2: Option<&Path>) -> Result<(), String> {
     let mut runs = (1..=SEEDS).map(|seed| in_child(file, seed)).collect::<Result<Vec<Run>, String>>()?;
     runs.sort_by(|a, b| (a.seconds / a.hops).total_cmp(&(b.seconds / b.hops)));
     let Run { hops, seconds, .. } = runs[runs.len() / 2];
     let peak_mb = runs.iter().map(|run| run.peak_mb).fold(0.0, f64::max);
     let name = file.file_stem().unwrap_or_default().to_string_lossy().to_uppercase();
     let rate = hops / seconds / 1e6;
-    println!("{name} hops={hops} seconds={seconds:.4} mhops_per_s={rate:.1} peak_mb={peak_mb:.1}");
+    let peer = match ns2.map(|directory| ns2_seconds(directory, &name)) {
+        Some(Ok(ns2)) => format!(" ns2_seconds={ns2:.3} ns2_ratio={:.1}", ns2 / seconds),
+        Some(Err(reason)) => {
+            eprintln!("{name}: no figures of ns-2: {reason}");
+            String::new()
+        }
+        None => String::new(),
+    };
+    println!("{name} hops={hops} seconds={seconds:.4} mhops_per_s={rate:.1} peak_mb={peak_mb:.1}{peer}");
     Ok(())
+}
+
+/// User seconds of ns-2 on the workload `name`, or why there are none.
+fn ns2_seconds(directory: &Path, name: &str) -> Result<f64, String> {
+    let script = directory.join("run.sh");
+    let output = Command::new(&script).args([name, &SEEDS.to_string()]).output();
+    let output = output.map_err(|error| format!("{}: {error}", script.display()))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let seconds = printed.trim().parse();
+    seconds.map_err(|_| format!("{} printed {printed:?}, not seconds", script.display()))
 }
 
 fn in_child(file: &Path, seed: u64) -> Result<Run, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let output = std::process::Command::new(program)
+    let output = Command::new(program)
         .arg("--one")
         .arg(file)
         .arg(seed.to_string())
