@@ -42,6 +42,7 @@ struct Settings {
     window_cap: Option<u64>,
     receive_segments: Option<u64>,
     send_segments: Option<u64>,
+    send_jitter_us: u64,
 }
 
 /// A scenario with one file transfer.
@@ -52,7 +53,15 @@ struct Plan {
     changes: Vec<Change>,
     settings: Settings,
     file_bytes: u64,
-    cross_traffic: bool,
+    cross_traffic: Cross,
+}
+
+/// What else uses the first path.
+#[derive(Clone, Debug)]
+enum Cross {
+    Nothing,
+    Datagrams,
+    Tcp(&'static str),
 }
 
 impl Plan {
@@ -81,7 +90,12 @@ impl Plan {
                 add(&format!("backup = {}", path.backup));
             }
         }
-        if self.cross_traffic {
+        if let Cross::Tcp(congestion) = self.cross_traffic {
+            add("[[connection]]\nname = \"rival\"\nfrom = \"S\"\nto = \"D\"\nsubflow = [{ via = [\"A0\"] }]");
+            add("traffic = { kind = \"file\", size = \"100 kB\", start = \"100 ms\" }");
+            add(&format!("congestion = \"{congestion}\""));
+        }
+        if let Cross::Datagrams = self.cross_traffic {
             let rate = paths[0].rate_kbps / 2;
             add("[[datagram]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nvia = [\"A0\"]\npacket = \"500 B\"");
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
@@ -110,6 +124,7 @@ impl Settings {
             add(&format!("delayed_ack = {}", self.delayed_ack));
         }
         add(&format!("limited_transmit = {}", self.limited_transmit));
+        add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
         add(&format!("initial_window = \"{} packets\"", self.initial_window));
         let limits = [
             ("window_cap", self.window_cap, "packets"),
@@ -124,8 +139,11 @@ impl Settings {
     }
 }
 
+fn algorithms() -> Vec<&'static str> {
+    anabranch_cc::algorithms().iter().map(|algorithm| algorithm.name()).collect()
+}
+
 fn path() -> impl Strategy<Value = Path> {
-    let names: Vec<_> = anabranch_cc::algorithms().iter().map(|algorithm| algorithm.name()).collect();
     let queue = prop_oneof![
         (1_u64..6).prop_map(|packets| format!("{packets} packets")),
         (6_u64..60).prop_map(|packets| format!("{packets} packets")),
@@ -133,7 +151,15 @@ fn path() -> impl Strategy<Value = Path> {
         Just("unlimited".to_owned()),
     ];
     let loss = prop_oneof![Just(0), 0_u64..=200];
-    (100_u64..20_000, 0_u64..80, queue, loss, prop::bool::weighted(0.2), select(names), prop::bool::ANY)
+    (
+        100_u64..20_000,
+        0_u64..80,
+        queue,
+        loss,
+        prop::bool::weighted(0.2),
+        select(algorithms()),
+        prop::bool::ANY,
+    )
         .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup)| Path {
             rate_kbps,
             delay_ms,
@@ -171,7 +197,8 @@ fn settings() -> impl Strategy<Value = Settings> {
         select(vec!["immediately", "established"]),
         delayed_ack,
     );
-    let numbers = (any::<bool>(), 1_u64..20, of(1_u64..50), buffer(), buffer());
+    let jitter = prop_oneof![Just(0), 1_u64..5_000];
+    let numbers = (any::<bool>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
     (words, numbers).prop_map(|(words, numbers)| Settings {
         profile: words.0,
         recovery: words.1,
@@ -183,20 +210,27 @@ fn settings() -> impl Strategy<Value = Settings> {
         window_cap: numbers.2,
         receive_segments: numbers.3,
         send_segments: numbers.4,
+        send_jitter_us: numbers.5,
     })
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
     let size = prop_oneof![1_u64..5_000, 5_000_u64..400_000];
-    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, prop::bool::weighted(0.2))
-        .prop_map(|(tcp, paths, changes, settings, file_bytes, cross_traffic)| Plan {
+    let cross = prop_oneof![
+        4 => Just(Cross::Nothing),
+        1 => Just(Cross::Datagrams),
+        1 => select(algorithms()).prop_map(Cross::Tcp),
+    ];
+    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, cross).prop_map(
+        |(tcp, paths, changes, settings, file_bytes, cross_traffic)| Plan {
             tcp,
             paths,
             changes,
             settings,
             file_bytes,
             cross_traffic,
-        })
+        },
+    )
 }
 
 /// Runs a scenario under supervision, and again with either key.
@@ -211,7 +245,7 @@ fn check(scenario: &Scenario, seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_scenarios_keep_every_invariant(plan in plan(), seed in 0_u64..1000) {

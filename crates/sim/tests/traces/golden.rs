@@ -16,11 +16,23 @@ const PACKETS: usize = 10_000;
 /// # Panics
 /// If it is not, with the difference and the command that accepts the new one.
 pub(crate) fn trace(name: &str, scenario: &str) -> Lines {
+    let text = text(name, scenario);
+    compare(name, &text);
+    parse(&text)
+}
+
+/// The trace of a scenario.
+pub(crate) fn lines(name: &str, scenario: &str) -> Lines {
+    parse(&text(name, scenario))
+}
+
+fn text(name: &str, scenario: &str) -> String {
     let loaded = anabranch_scenario::load(scenario, &format!("{name}.toml"), &[]);
     let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
-    let text =
-        anabranch_sim::trace(&scenario, 1, PACKETS, &Control::default()).expect("nobody interrupts a test");
-    compare(name, &text);
+    anabranch_sim::trace(&scenario, 1, PACKETS, &Control::default()).expect("nobody interrupts a test")
+}
+
+fn parse(text: &str) -> Lines {
     Lines(text.lines().map(Line::parse).collect())
 }
 

@@ -3,6 +3,7 @@
 //! The traces lie in `golden/traces/` and are reviewed like code: a change of one is a change of results.
 
 mod golden;
+mod handshake;
 mod mptcp;
 mod newreno;
 mod packets;
