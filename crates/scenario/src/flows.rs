@@ -89,6 +89,9 @@ impl Via {
     }
 }
 
+/// A connection remembers in one word which subflows have carried a segment.
+const MAX_SUBFLOWS: usize = 32;
+
 /// A subflow of every member of a family.
 struct SubflowTemplate {
     name: String,
@@ -165,6 +168,10 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
     if protocol == Protocol::Tcp && inner.len() > 1 {
         let what =
             format!("{} subflows, but tcp has exactly one; expected protocol = \"mptcp\"", inner.len());
+        return Err(table.error_at("subflow", &what));
+    }
+    if inner.len() > MAX_SUBFLOWS {
+        let what = format!("{} subflows; expected at most {MAX_SUBFLOWS}", inner.len());
         return Err(table.error_at("subflow", &what));
     }
     let mut names = Names::new();

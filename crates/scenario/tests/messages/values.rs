@@ -1,6 +1,6 @@
 //! Quantities, and values that contradict each other.
 
-use super::edited;
+use super::{BASE, edited, message};
 
 #[test]
 fn quantities_have_units_and_bounds() {
@@ -287,5 +287,22 @@ loss = "1 %""#,
 direction = "forward"
 "#,
         "f.toml:51:13: change.0.direction: a medium has no directions; expected no such key",
+    );
+}
+
+#[test]
+fn a_connection_has_at_most_32_subflows() {
+    let protocol = "protocol = \"mptcp\"\ncongestion = \"reno\"\n";
+    assert_eq!(BASE.matches(protocol).count(), 1);
+    let with = |subflows: usize| {
+        let (before, after) = BASE.split_once("[[connection.subflow]]").expect("the base has subflows");
+        let end = after.rfind("[[connection.subflow]]").map_or(0, |at| at + "[[connection.subflow]]".len());
+        let rest = after[end..].split_once("\n[[").map_or("", |(_, rest)| rest);
+        format!("{before}{}[[{rest}", "[[connection.subflow]]\n".repeat(subflows))
+    };
+    assert_eq!(message(&with(32), &[]), "accepted");
+    assert_eq!(
+        message(&with(33), &[]),
+        "f.toml:35:1: connection.flow.subflow: 33 subflows; expected at most 32"
     );
 }
