@@ -5,7 +5,8 @@
 //! its peak memory is its own.
 //!
 //! `--ns2 DIR` lets `DIR/run.sh` measure ns-2 on the same workload in the same run and adds
-//! `ns2_seconds=… ns2_ratio=…`: the user seconds of the whole ns-2 process, and how many times ours they are.
+//! `ns2_seconds=… ns2_ratio=…`: the user seconds of the whole ns-2 process, and how many times ours they are;
+//! where ns-2 cannot run the workload, `ns2_runs=…` says what it ran instead.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a command-line tool
 
 use std::{
@@ -62,7 +63,10 @@ fn workload(file: &Path, ns2: Option<&Path>) -> Result<(), String> {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().to_uppercase();
     let rate = hops / seconds / 1e6;
     let peer = match ns2.map(|directory| ns2_seconds(directory, &name)) {
-        Some(Ok(ns2)) => format!(" ns2_seconds={ns2:.3} ns2_ratio={:.1}", ns2 / seconds),
+        Some(Ok((ns2, instead))) => {
+            let instead = instead.map(|what| format!(" ns2_runs={what}")).unwrap_or_default();
+            format!(" ns2_seconds={ns2:.3} ns2_ratio={:.1}{instead}", ns2 / seconds)
+        }
         Some(Err(reason)) => {
             eprintln!("{name}: no figures of ns-2: {reason}");
             String::new()
@@ -73,8 +77,8 @@ fn workload(file: &Path, ns2: Option<&Path>) -> Result<(), String> {
     Ok(())
 }
 
-/// User seconds of ns-2 on the workload `name`, or why there are none.
-fn ns2_seconds(directory: &Path, name: &str) -> Result<f64, String> {
+/// User seconds of ns-2 on the workload `name` and, if it runs something else, what; or why there are none.
+fn ns2_seconds(directory: &Path, name: &str) -> Result<(f64, Option<String>), String> {
     let script = directory.join("run.sh");
     let output = Command::new(&script).args([name, &SEEDS.to_string()]).output();
     let output = output.map_err(|error| format!("{}: {error}", script.display()))?;
@@ -82,8 +86,10 @@ fn ns2_seconds(directory: &Path, name: &str) -> Result<f64, String> {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }
     let printed = String::from_utf8_lossy(&output.stdout);
-    let seconds = printed.trim().parse();
-    seconds.map_err(|_| format!("{} printed {printed:?}, not seconds", script.display()))
+    let mut words = printed.split_whitespace();
+    let seconds = words.next().and_then(|word| word.parse().ok());
+    let seconds = seconds.ok_or_else(|| format!("{} printed {printed:?}, not seconds", script.display()))?;
+    Ok((seconds, words.next().map(str::to_owned)))
 }
 
 fn in_child(file: &Path, seed: u64) -> Result<Run, String> {
