@@ -8,8 +8,8 @@ use crate::Nanos;
 /// relative error is below 2^-30 for rates from 1 kbit/s to 1 Tbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteTime {
-    per_byte: u64,
-    shift: u32,
+    pub(crate) per_byte: u64,
+    pub(crate) shift: u8,
 }
 
 const LARGEST_PACKET_BITS: u32 = 18;
@@ -21,7 +21,7 @@ impl ByteTime {
     /// If the rate is 0.
     pub fn new(rate_bps: u64) -> Self {
         assert!(rate_bps > 0, "a link's rate is above 0");
-        let mut shift = 44;
+        let mut shift = 44_u8;
         loop {
             let per_byte = (8_000_000_000_u128 << shift) / u128::from(rate_bps);
             if shift == 0 || per_byte >> (64 - LARGEST_PACKET_BITS) == 0 {

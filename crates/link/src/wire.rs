@@ -43,8 +43,9 @@ pub enum Offer {
     Dropped(Drop),
 }
 
-/// A packet on the wire: with the simulator's 40-byte packets just under a cache line.
+/// A packet on the wire; the simulator's 40-byte packets make it one cache line.
 #[derive(Clone, Copy, Default)]
+#[repr(align(64))]
 struct Entry<P> {
     arrives: Nanos,
     departs: Nanos,
@@ -66,24 +67,38 @@ pub struct WireCounters {
     pub delivered_bytes: u64,
 }
 
-/// One direction of a cable.
+/// One direction of a cable. The first cache line holds all that accepting a packet takes on a plain wire.
+#[repr(C, align(64))]
 pub struct Wire<P> {
     free_at: Nanos,
-    byte_time: ByteTime,
+    per_byte: u64,
     delay: Nanos,
-    /// No packet arrives before this: a shorter delay does not let it overtake.
-    arrives_floor: Nanos,
-    limit_packets: u32,
+    /// Its length is 0 or a power of two.
+    ring: Box<[Entry<P>]>,
     head: u32,
     sent: u32,
     tail: u32,
-    mask: u32,
+    limit_packets: u32,
+    shift: u8,
+    /// Up, without a limit in bytes, random loss or a floor of arrivals: most wires, most of the time.
+    plain: bool,
     up: bool,
+    delivered: u64,
+    delivered_bytes: u64,
+    /// No packet arrives before this: a shorter delay does not let it overtake.
+    arrives_floor: Nanos,
     limit_bytes: u64,
     waiting_bytes: u64,
-    ring: Vec<Entry<P>>,
     loss: Option<Box<Loss>>,
-    counters: WireCounters,
+    drops: Option<Box<Drops>>,
+}
+
+/// Counters of what went wrong.
+#[derive(Default)]
+struct Drops {
+    queue: u64,
+    down: u64,
+    lost: u64,
 }
 
 struct Loss {
@@ -97,24 +112,41 @@ impl<P: Frame> Wire<P> {
     /// An idle wire. `rng` decides its random losses.
     pub fn new(config: WireConfig, rng: Rng) -> Self {
         let (limit_packets, limit_bytes) = limits(config.limit);
-        Self {
+        let ByteTime { per_byte, shift } = ByteTime::new(config.rate_bps);
+        let loss = (config.loss != Probability::ZERO)
+            .then(|| Box::new(Loss { probability: config.loss, rng, doomed: Default::default() }));
+        let mut wire = Self {
             free_at: 0,
-            byte_time: ByteTime::new(config.rate_bps),
+            per_byte,
             delay: config.delay,
-            arrives_floor: 0,
-            limit_packets,
+            ring: Box::default(),
             head: 0,
             sent: 0,
             tail: 0,
-            mask: 0,
+            limit_packets,
+            shift,
+            plain: false,
             up: true,
+            delivered: 0,
+            delivered_bytes: 0,
+            arrives_floor: 0,
             limit_bytes,
             waiting_bytes: 0,
-            ring: Vec::new(),
-            loss: (config.loss != Probability::ZERO)
-                .then(|| Box::new(Loss { probability: config.loss, rng, doomed: Default::default() })),
-            counters: WireCounters::default(),
-        }
+            loss,
+            drops: None,
+        };
+        wire.note_plain();
+        wire
+    }
+
+    fn note_plain(&mut self) {
+        self.plain =
+            self.up && self.limit_bytes == u64::MAX && self.loss.is_none() && self.arrives_floor == 0;
+    }
+
+    #[inline(always)]
+    fn byte_time(&self) -> ByteTime {
+        ByteTime { per_byte: self.per_byte, shift: self.shift }
     }
 
     /// Offers a packet at `now`. Calls must not go back in time.
@@ -127,56 +159,78 @@ impl<P: Frame> Wire<P> {
     /// copying what has just been written piece by piece would stall.
     #[inline(always)]
     pub fn offer_made(&mut self, now: Nanos, bytes: u32, make: impl FnOnce() -> P) -> Offer {
-        if self.looks_full(bytes) && !self.has_room(now, bytes) {
-            self.counters.dropped_queue += 1;
-            return Offer::Dropped(Drop::Queue);
+        if self.holds_limit() && !self.has_room_for_one(now) {
+            return Offer::Dropped(self.drop_for(|drops| &mut drops.queue, Drop::Queue));
         }
-        if !self.up {
-            self.counters.dropped_down += 1;
-            return Offer::Dropped(Drop::Down);
+        if !self.plain
+            && let Some(drop) = self.refuses(now, bytes)
+        {
+            return Offer::Dropped(drop);
         }
-        let departs = self.free_at.max(now).saturating_add(self.byte_time.of(bytes));
+        let departs = self.free_at.max(now).saturating_add(self.byte_time().of(bytes));
         self.free_at = departs;
-        if self.loss.is_some() {
-            self.draw_loss();
-        }
-        let arrives = departs.saturating_add(self.delay).max(self.arrives_floor);
+        let arrives = departs.saturating_add(self.delay);
+        let arrives = if self.plain { arrives } else { arrives.max(self.arrives_floor) };
         let alone = self.head == self.tail;
         let slot = self.next_slot();
         slot.arrives = arrives;
         slot.departs = departs;
         slot.packet = make();
-        if self.limit_bytes != u64::MAX {
-            self.waiting_bytes += u64::from(bytes);
-        }
         if alone { Offer::First(arrives) } else { Offer::Behind }
     }
 
-    fn draw_loss(&mut self) {
+    #[inline(always)]
+    fn holds_limit(&self) -> bool {
+        self.tail.wrapping_sub(self.sent) >= self.limit_packets
+    }
+
+    #[cold]
+    fn has_room_for_one(&mut self, now: Nanos) -> bool {
+        self.settle(now);
+        !self.holds_limit()
+    }
+
+    /// What only some wires have to ask before they accept a packet; if they do, its part in it is done.
+    fn refuses(&mut self, now: Nanos, bytes: u32) -> Option<Drop> {
+        if self.limit_bytes != u64::MAX {
+            let bytes = u64::from(bytes);
+            if self.waiting_bytes + bytes > self.limit_bytes {
+                self.settle(now);
+            }
+            if self.waiting_bytes + bytes > self.limit_bytes {
+                return Some(self.drop_for(|drops| &mut drops.queue, Drop::Queue));
+            }
+        }
+        if !self.up {
+            return Some(self.drop_for(|drops| &mut drops.down, Drop::Down));
+        }
+        if self.limit_bytes != u64::MAX {
+            self.waiting_bytes += u64::from(bytes);
+        }
         if let Some(loss) = &mut self.loss
             && loss.rng.chance(loss.probability)
         {
             loss.doomed.push_back(self.tail);
         }
-    }
-
-    #[inline(always)]
-    fn looks_full(&self, bytes: u32) -> bool {
-        self.tail.wrapping_sub(self.sent) >= self.limit_packets
-            || self.waiting_bytes + u64::from(bytes) > self.limit_bytes
+        None
     }
 
     #[cold]
-    fn has_room(&mut self, now: Nanos, bytes: u32) -> bool {
-        self.settle(now);
-        !self.looks_full(bytes)
+    fn drop_for(&mut self, counter: impl FnOnce(&mut Drops) -> &mut u64, why: Drop) -> Drop {
+        *counter(self.drops.get_or_insert_default()) += 1;
+        why
+    }
+
+    #[inline(always)]
+    fn slot_of(&self, position: u32) -> usize {
+        position as usize & self.ring.len().wrapping_sub(1)
     }
 
     /// Moves the border between sent and waiting packets to `now`.
     fn settle(&mut self, now: Nanos) {
-        while self.sent != self.tail && self.ring[(self.sent & self.mask) as usize].departs <= now {
+        while self.sent != self.tail && self.ring[self.slot_of(self.sent)].departs <= now {
             if self.limit_bytes != u64::MAX {
-                self.waiting_bytes -= u64::from(self.ring[(self.sent & self.mask) as usize].packet.bytes());
+                self.waiting_bytes -= u64::from(self.ring[self.slot_of(self.sent)].packet.bytes());
             }
             self.sent = self.sent.wrapping_add(1);
         }
@@ -187,7 +241,7 @@ impl<P: Frame> Wire<P> {
         if self.tail.wrapping_sub(self.head) as usize == self.ring.len() {
             self.grow();
         }
-        let slot = (self.tail & self.mask) as usize;
+        let slot = self.slot_of(self.tail);
         self.tail = self.tail.wrapping_add(1);
         &mut self.ring[slot]
     }
@@ -199,12 +253,11 @@ impl<P: Frame> Wire<P> {
         let mut ring = vec![Entry::default(); new];
         let mut position = self.head;
         while position != self.tail {
-            let (from, to) = ((position & self.mask) as usize, position as usize & (new - 1));
+            let (from, to) = (self.slot_of(position), position as usize & (new - 1));
             ring[to] = self.ring[from];
             position = position.wrapping_add(1);
         }
-        self.ring = ring;
-        self.mask = new as u32 - 1;
+        self.ring = ring.into_boxed_slice();
     }
 
     /// The packet that arrives next.
@@ -214,7 +267,7 @@ impl<P: Frame> Wire<P> {
     #[inline(always)]
     pub fn front(&self) -> &P {
         assert!(self.head != self.tail, "an arrival was due");
-        &self.ring[(self.head & self.mask) as usize].packet
+        &self.ring[self.slot_of(self.head)].packet
     }
 
     /// The packet that was accepted last, to be changed in place: writing a part of a packet just before it
@@ -225,7 +278,7 @@ impl<P: Frame> Wire<P> {
     #[inline(always)]
     pub fn back_mut(&mut self) -> &mut P {
         assert!(self.head != self.tail, "a packet has been accepted");
-        &mut self.ring[(self.tail.wrapping_sub(1) & self.mask) as usize].packet
+        &mut self.ring[self.slot_of(self.tail.wrapping_sub(1))].packet
     }
 
     /// Takes the packet that arrives next off the wire: false if it was lost on the way.
@@ -236,23 +289,29 @@ impl<P: Frame> Wire<P> {
     pub fn pop(&mut self) -> bool {
         let bytes = self.front().bytes();
         let position = self.head;
-        if self.sent == position {
-            if self.limit_bytes != u64::MAX {
-                self.waiting_bytes -= u64::from(bytes);
-            }
-            self.sent = position.wrapping_add(1);
-        }
+        let waits = self.sent == position;
         self.head = position.wrapping_add(1);
-        let lost = self.loss.is_some() && self.is_doomed(position);
+        if waits {
+            self.sent = self.head;
+        }
+        let lost = !self.plain && self.takes_off(position, waits, bytes);
         if self.head == self.tail {
             (self.head, self.sent, self.tail) = (0, 0, 0);
         }
         if lost {
             return false;
         }
-        self.counters.delivered += 1;
-        self.counters.delivered_bytes += u64::from(bytes);
+        self.delivered += 1;
+        self.delivered_bytes += u64::from(bytes);
         true
+    }
+
+    /// The part of [`Wire::pop`] that only some wires have; says whether the packet was lost.
+    fn takes_off(&mut self, position: u32, waits: bool, bytes: u32) -> bool {
+        if waits && self.limit_bytes != u64::MAX {
+            self.waiting_bytes -= u64::from(bytes);
+        }
+        self.loss.is_some() && self.is_doomed(position)
     }
 
     fn is_doomed(&mut self, position: u32) -> bool {
@@ -260,7 +319,7 @@ impl<P: Frame> Wire<P> {
         let doomed = loss.doomed.front() == Some(&position);
         if doomed {
             loss.doomed.pop_front();
-            self.counters.lost += 1;
+            self.drops.get_or_insert_default().lost += 1;
         }
         doomed
     }
@@ -268,7 +327,7 @@ impl<P: Frame> Wire<P> {
     /// When the next packet arrives; [`NEVER`] if the wire is empty.
     #[inline(always)]
     pub fn next_arrival(&self) -> Nanos {
-        if self.head == self.tail { NEVER } else { self.ring[(self.head & self.mask) as usize].arrives }
+        if self.head == self.tail { NEVER } else { self.ring[self.slot_of(self.head)].arrives }
     }
 
     /// Packets in the queue at `now`, the one in transmission included.
@@ -279,13 +338,21 @@ impl<P: Frame> Wire<P> {
 
     /// Counters since the start.
     pub fn counters(&self) -> WireCounters {
-        self.counters
+        let drops = self.drops.as_deref().unwrap_or(&Drops { queue: 0, down: 0, lost: 0 });
+        WireCounters {
+            dropped_queue: drops.queue,
+            dropped_down: drops.down,
+            lost: drops.lost,
+            delivered: self.delivered,
+            delivered_bytes: self.delivered_bytes,
+        }
     }
 
     /// Changes the rate; what waits goes on at the new one, the packet in transmission with its rest.
     /// Returns the time of the next arrival.
     pub fn set_rate(&mut self, now: Nanos, rate_bps: u64) -> Nanos {
-        let old = std::mem::replace(&mut self.byte_time, ByteTime::new(rate_bps));
+        let old = self.byte_time();
+        ByteTime { per_byte: self.per_byte, shift: self.shift } = ByteTime::new(rate_bps);
         self.settle(now);
         self.reschedule(now, Some(old))
     }
@@ -296,8 +363,9 @@ impl<P: Frame> Wire<P> {
         self.delay = delay;
         self.arrives_floor = match self.sent.wrapping_sub(self.head) {
             0 => self.arrives_floor,
-            _ => self.ring[(self.sent.wrapping_sub(1) & self.mask) as usize].arrives,
+            _ => self.ring[self.slot_of(self.sent.wrapping_sub(1))].arrives,
         };
+        self.note_plain();
         self.reschedule(now, None)
     }
 
@@ -305,10 +373,10 @@ impl<P: Frame> Wire<P> {
         let mut position = self.sent;
         let mut free_at = now;
         while position != self.tail {
-            let slot = (position & self.mask) as usize;
+            let slot = self.slot_of(position);
             if let Some(old) = old_rate {
                 let bytes = self.ring[slot].packet.bytes();
-                let whole = self.byte_time.of(bytes);
+                let whole = self.byte_time().of(bytes);
                 let in_transmission = position == self.sent;
                 let time = if in_transmission {
                     let old_whole = old.of(bytes).max(1);
@@ -336,16 +404,18 @@ impl<P: Frame> Wire<P> {
             Some(loss) => loss.probability = probability,
             None => self.loss = Some(Box::new(Loss { probability, rng, doomed: Default::default() })),
         }
+        self.note_plain();
     }
 
     /// Takes the link down or up. Going down gives all packets on the wire to `dropped`. Returns the time of
     /// the next arrival.
     pub fn set_up(&mut self, now: Nanos, up: bool, mut dropped: impl FnMut(P)) -> Nanos {
         self.up = up;
+        self.note_plain();
         if !up {
             while self.head != self.tail {
-                dropped(self.ring[(self.head & self.mask) as usize].packet);
-                self.counters.dropped_down += 1;
+                dropped(self.ring[self.slot_of(self.head)].packet);
+                self.drops.get_or_insert_default().down += 1;
                 self.head = self.head.wrapping_add(1);
             }
             self.sent = self.tail;
