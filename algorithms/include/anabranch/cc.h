@@ -29,13 +29,13 @@
 
 #include "types.h"
 
-#define AB_MAX_PEERS 8	      /* subflows that can be coupled; further ones run uncoupled */
-#define AB_HOT_STATE_BYTES 88 /* ICSK_CA_PRIV_SIZE is 104; the shim keeps token and slot there too */
-#define AB_COLD_STATE_BYTES 2048
-#define AB_CONN_WORDS 64
-#define AB_PUBLIC_WORDS 4
+#define AB_MAX_PEERS         8  /* subflows that can be coupled; further ones run uncoupled */
+#define AB_HOT_STATE_BYTES   88 /* ICSK_CA_PRIV_SIZE is 104; the shim keeps token and slot there too */
+#define AB_COLD_STATE_BYTES  2048
+#define AB_CONN_WORDS        64
+#define AB_PUBLIC_WORDS      4
 #define AB_SSTHRESH_INFINITE 0x7fffffffu
-#define AB_MAX_PARAMS 16
+#define AB_MAX_PARAMS        16
 
 /* Same values as the kernel's TCP_CA_*. */
 enum ab_ca_state {
@@ -49,9 +49,9 @@ enum ab_ca_state {
 /* What the host knows at this event. Fields marked "valid" mean nothing while their flag is 0. */
 struct ab_view {
 	u64 now_us;
-	u64 bytes_acked;	/* since the connection began */
+	u64 bytes_acked;        /* since the connection began */
 	u64 rs_prior_delivered; /* packets delivered when the sampled packet was sent */
-	u64 delivered;		/* packets delivered so far */
+	u64 delivered;          /* packets delivered so far */
 
 	u32 cwnd;
 	u32 cwnd_cnt;
@@ -60,17 +60,17 @@ struct ab_view {
 	u32 prior_cwnd; /* cwnd when the current or last recovery began */
 	u32 in_flight;
 	u32 prior_in_flight; /* before this ACK */
-	u32 acked;	     /* packets this ACK acknowledges cumulatively and none before had reported */
+	u32 acked;           /* packets this ACK acknowledges cumulatively and none before had reported */
 	u32 acked_sacked;    /* the same, plus newly SACKed */
-	u32 newly_lost;	     /* packets marked lost by this ACK */
+	u32 newly_lost;      /* packets marked lost by this ACK */
 	u32 total_retrans;
 	u32 mss;
 
-	u32 rtt_us;	/* newest sample; needs rtt_valid */
-	u32 srtt8_us;	/* 8 x smoothed RTT, as in the kernel; 0 before the first sample */
-	u32 mdev4_us;	/* 4 x mean deviation */
+	u32 rtt_us;     /* newest sample; needs rtt_valid */
+	u32 srtt8_us;   /* 8 x smoothed RTT, as in the kernel; 0 before the first sample */
+	u32 mdev4_us;   /* 4 x mean deviation */
 	u32 min_rtt_us; /* 0 before the first sample */
-	u32 idle_us;	/* idle_restart only */
+	u32 idle_us;    /* idle_restart only */
 
 	u32 delivered_ce; /* packets delivered with a congestion mark so far */
 
@@ -81,8 +81,8 @@ struct ab_view {
 	u32 rs_rcv_us;
 	u32 rs_losses;
 
-	u32 owd_us;	     /* one-way delay plus an unknown constant; needs owd_valid */
-	u32 ack_gap_us;	     /* since the previous ACK that acknowledged data */
+	u32 owd_us;          /* one-way delay plus an unknown constant; needs owd_valid */
+	u32 ack_gap_us;      /* since the previous ACK that acknowledged data */
 	u32 acked_bytes_gap; /* bytes acknowledged in that gap */
 	u32 random;
 
@@ -101,7 +101,7 @@ struct ab_view {
 
 /* What a subflow publishes for the others. A copy: values may be one ACK old. */
 struct ab_peer {
-	u64 bytes_since_loss;	  /* OLIA's l2 */
+	u64 bytes_since_loss;     /* OLIA's l2 */
 	u64 bytes_between_losses; /* OLIA's l1: between the last two losses */
 	u64 pub[AB_PUBLIC_WORDS]; /* the algorithm's own */
 	u32 cwnd;
@@ -168,7 +168,7 @@ typedef u32 (*ab_handler_u32)(const struct ab_cc *cc);
 
 struct ab_ops {
 	ab_handler init, rtt_sample, rto, recovery_exit, ecn, ack, rate, idle_restart, peer_join, peer_leave,
-		release;
+	    release;
 	ab_handler_u32 loss; /* returns ssthresh */
 	ab_handler_u32 undo; /* returns cwnd */
 };
@@ -188,7 +188,7 @@ enum ab_hosts { AB_SIM = 0, AB_BOTH = 1 };
 enum ab_unit {
 	AB_UNIT_COUNT = 0,    /* a plain number */
 	AB_UNIT_PACKETS = 1,  /* "100 packets" */
-	AB_UNIT_US = 2,	      /* "200 ms", stored in microseconds */
+	AB_UNIT_US = 2,       /* "200 ms", stored in microseconds */
 	AB_UNIT_Q10 = 3,      /* 0.5, stored times 1024 */
 	AB_UNIT_BOOL = 4,     /* false | true */
 	AB_UNIT_CHOICE = 5,   /* one of the names that open the description: "name|name: what it is" */
@@ -259,9 +259,9 @@ AB_INLINE u32 ab_half_cwnd(const struct ab_cc *cc)
 }
 
 /*
- * The same with the half packet of an odd window, which RFC 5681 has too: its FlightSize is whole packets, its
- * ssthresh bytes. *odd keeps it for ab_restore_half. Without it an integer Reno starts every other cycle half
- * a packet low.
+ * The same with the half packet of an odd window, which RFC 5681 has too: its FlightSize is whole packets,
+ * its ssthresh bytes. *odd keeps it for ab_restore_half. Without it an integer Reno starts every other cycle
+ * half a packet low.
  */
 AB_INLINE u32 ab_half_exactly(const struct ab_cc *cc, u32 *odd)
 {

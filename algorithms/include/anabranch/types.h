@@ -13,7 +13,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 #endif
 
-#define AB_INLINE static inline __attribute__((always_inline, unused))
+#define AB_INLINE                         static inline __attribute__((always_inline, unused))
 #define AB_STATIC_ASSERT(condition, name) _Static_assert(condition, name)
 
 /*

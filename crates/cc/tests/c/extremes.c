@@ -13,8 +13,7 @@
 #if defined(__clang__)
 __attribute__((no_sanitize("integer")))
 #endif
-static u64
-next_random(u64 *seed)
+static u64 next_random(u64 *seed)
 {
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 7;
