@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout)] // the figures are shown with --nocapture
 
+#[allow(unreachable_pub)] // public for whichever test binary uses it
 mod common;
 
 use std::ops::RangeInclusive;
