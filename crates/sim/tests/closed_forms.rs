@@ -2,10 +2,11 @@
 //! equilibria of delay-based and coupled algorithms.
 //!
 //! Tolerances are 10 % (the algorithm reference allows 10 to 20 % for a packet-level test of a fluid
-//! relation) unless the test says otherwise.
+//! relation) unless the test says otherwise. The figures are in `docs/validation.md`.
 
 #![allow(clippy::print_stdout)] // the figures are shown with --nocapture
 
+#[allow(unreachable_pub)] // public for whichever test binary uses it
 mod common;
 
 use std::ops::RangeInclusive;
