@@ -293,7 +293,7 @@ pub enum Join {
 /// How the retransmission timeout is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRule {
-    /// RFC 6298: `max(min_rto, srtt + 4 rttvar)`.
+    /// RFC 6298: `max(min_rto, srtt + max(G, 4 rttvar))`, G being the clock granularity.
     Rfc6298,
     /// Linux: `srtt + max(min_rto, 4 rttvar)`.
     Linux,
@@ -327,6 +327,8 @@ pub struct Transport {
     pub initial_rto: Nanos,
     /// Lower bound of the RTO (see `rto_rule`).
     pub min_rto: Nanos,
+    /// Clock granularity G of RFC 6298.
+    pub rto_granularity: Nanos,
     /// Upper bound of the RTO.
     pub max_rto: Nanos,
     /// Formula.

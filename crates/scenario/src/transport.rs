@@ -42,6 +42,7 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
         window_cap: None,
         initial_rto: SECOND,
         min_rto: SECOND,
+        rto_granularity: MS,
         max_rto: 60 * SECOND,
         rto_rule: RtoRule::Rfc6298,
         delayed_ack: Some(RFC_DELAYED_ACK),
@@ -54,7 +55,8 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
     };
     match profile {
         Profile::Rfc => rfc,
-        // ns-default.tcl of ns-2.35: packetSize_ 1000, windowInit_ 2, minrto_ 0.2, rtxcur_init_ 3.0, maxrto_ 60.
+        // ns-default.tcl of ns-2.35: packetSize_ 1000, windowInit_ 2, minrto_ 0.2, rtxcur_init_ 3.0, maxrto_ 60,
+        // tcpTick_ 0.01.
         Profile::Ns2 => Transport {
             segment_bytes: 1000,
             header_bytes: 40,
@@ -62,6 +64,7 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
             initial_window: 2,
             initial_rto: 3 * SECOND,
             min_rto: 200 * MS,
+            rto_granularity: 10 * MS,
             delayed_ack: None,
             recovery: Recovery::NewReno,
             join: Join::Immediately,
@@ -94,6 +97,7 @@ pub(crate) struct Settings {
     window_cap: Option<Option<u64>>,
     initial_rto: Option<Nanos>,
     min_rto: Option<Nanos>,
+    rto_granularity: Option<Nanos>,
     max_rto: Option<Nanos>,
     rto_rule: Option<RtoRule>,
     delayed_ack: Option<DelayedAckSetting>,
@@ -132,6 +136,7 @@ impl Settings {
             window_cap: table.limit("window_cap")?,
             initial_rto: table.quantity("initial_rto")?,
             min_rto: table.quantity("min_rto")?,
+            rto_granularity: table.quantity("rto_granularity")?,
             max_rto: table.quantity("max_rto")?,
             rto_rule: table.one_of("rto_rule")?.map(linux_rule),
             delayed_ack: read_delayed_ack(table)?,
@@ -159,6 +164,7 @@ impl Settings {
         set(&mut to.window_cap, self.window_cap.map(packets));
         set(&mut to.initial_rto, self.initial_rto);
         set(&mut to.min_rto, self.min_rto);
+        set(&mut to.rto_granularity, self.rto_granularity);
         set(&mut to.max_rto, self.max_rto);
         set(&mut to.rto_rule, self.rto_rule);
         set(&mut to.limited_transmit, self.limited_transmit);

@@ -18,6 +18,7 @@ pub(crate) fn transport() -> Transport {
         window_cap: None,
         initial_rto: 3_000_000_000,
         min_rto: 200_000_000,
+        rto_granularity: 10_000_000,
         max_rto: 60_000_000_000,
         rto_rule: RtoRule::Rfc6298,
         delayed_ack: None,

@@ -16,6 +16,7 @@ pub(crate) struct Rtt {
     pub(crate) min_us: u32,
     initial_rto: Nanos,
     min_rto: Nanos,
+    granularity: Nanos,
     max_rto: Nanos,
     rule: RtoRule,
     backoff: u32,
@@ -29,6 +30,7 @@ impl Rtt {
             min_us: 0,
             initial_rto: transport.initial_rto,
             min_rto: transport.min_rto,
+            granularity: transport.rto_granularity,
             max_rto: transport.max_rto,
             rule: transport.rto_rule,
             backoff: 0,
@@ -59,7 +61,7 @@ impl Rtt {
             self.initial_rto
         } else {
             let srtt = u64::from(self.srtt8_us) * 125;
-            let spread = u64::from(self.mdev4_us) * 1000;
+            let spread = (u64::from(self.mdev4_us) * 1000).max(self.granularity);
             match self.rule {
                 RtoRule::Rfc6298 => (srtt + spread).max(self.min_rto),
                 RtoRule::Linux => srtt + spread.max(self.min_rto),
@@ -136,6 +138,15 @@ mod tests {
         }
         assert_eq!(rfc.rto(), 200 * MS);
         assert_eq!(linux.rto(), 210 * MS);
+    }
+
+    #[test]
+    fn a_steady_round_trip_leaves_the_clock_granularity_as_spread() {
+        let mut rtt = Rtt::new(&Transport { min_rto: 0, rto_granularity: 10 * MS, ..transport() });
+        for _ in 0..100 {
+            rtt.sample(300_000);
+        }
+        assert_eq!(rtt.rto(), 310 * MS, "RFC 6298 section 2.3: srtt + max(G, 4 rttvar)");
     }
 
     #[test]
