@@ -47,11 +47,11 @@ const CONNECTIONS: usize = 10_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// `connections` over two paths with a round trip of 1 s; `clock` keeps time moving when they are idle.
-fn scenario(connections: usize, delay: &str, traffic: &str) -> Scenario {
+fn scenario(connections: usize, duration: &str, delay: &str, traffic: &str) -> Scenario {
     common::parse(&format!(
         r#"
 name = "memory"
-duration = "30 s"
+duration = "{duration}"
 measure = {{ from = "20 s", interval = "0 s" }}
 transport = {{ profile = "ns2", window_cap = "20 packets" }}
 
@@ -101,7 +101,8 @@ packet = "100 B"
     ))
 }
 
-/// Bytes that a run holds when it has reached 20 s: every connection has been open for 10 s.
+/// Bytes that a run holds when it has reached 20 s: every connection has been open for 10 s. The run would go on
+/// for hours, so it cannot end before it is looked at.
 fn held_bytes(scenario: &Scenario) -> usize {
     let control = Control::default();
     let before = ALIVE_BYTES.load(Ordering::Relaxed);
@@ -120,9 +121,9 @@ fn held_bytes(scenario: &Scenario) -> usize {
 
 /// Bytes per connection; prints also what the scenario and a run with a single connection hold.
 fn cost(what: &str, delay: &str, traffic: &str) -> usize {
-    let alone = held_bytes(&scenario(1, delay, traffic));
+    let alone = held_bytes(&scenario(1, "10 h", delay, traffic));
     let before = ALIVE_BYTES.load(Ordering::Relaxed);
-    let all = scenario(CONNECTIONS, delay, traffic);
+    let all = scenario(CONNECTIONS, "10 h", delay, traffic);
     let described = (ALIVE_BYTES.load(Ordering::Relaxed) - before) / CONNECTIONS;
     let each = held_bytes(&all) / CONNECTIONS;
     println!("{what}: {each} B each; {described} B each in the scenario; a run of one holds {alone} B");
@@ -148,8 +149,8 @@ fn connections_cost_what_they_may() {
 #[test]
 fn the_connections_are_in_the_states_that_are_measured() {
     let _alone = COUNT.lock();
-    let idle = common::run(&scenario(10, "500 ms", r#"kind = "file", size = "1 B""#), 1);
-    let active = common::run(&scenario(10, "500 ms", r#"kind = "ftp""#), 1);
+    let idle = common::run(&scenario(10, "30 s", "500 ms", r#"kind = "file", size = "1 B""#), 1);
+    let active = common::run(&scenario(10, "30 s", "500 ms", r#"kind = "ftp""#), 1);
     for i in 0..10 {
         let name = format!("meter{i}");
         assert!(common::connection(&idle, &name, "completion_s") < 5.0);
