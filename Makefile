@@ -37,8 +37,8 @@ setup: $(VENV)/.engine $(VENV)/.dev ## install the laboratory and the developers
 
 .PHONY: test
 test: setup ## run every test this machine can run; the others are skipped by name
-	cargo test
 	.ci/test-kernel
+	cargo test
 	$(BIN)/pytest
 
 .PHONY: bench
