@@ -37,7 +37,7 @@ impl<K: Key> Network<K> {
             lost_to: vec![0; sinks],
             hops: 0,
             streams,
-            landed: Vec::new(),
+            given_up: Vec::new(),
             log_drops: false,
             drop_log: Vec::new(),
         }

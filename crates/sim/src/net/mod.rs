@@ -35,8 +35,8 @@ pub(crate) struct Network<K> {
     /// Packets carried over one link.
     pub(crate) hops: u64,
     streams: Streams,
-    /// Packets that end here (arrivals of a medium are handed over one by one).
-    landed: Vec<Packet>,
+    /// Scratch: packets that a medium has just given up.
+    given_up: Vec<Packet>,
     log_drops: bool,
     drop_log: Vec<(Nanos, Packet)>,
 }
@@ -113,14 +113,14 @@ impl<K: Key> Network<K> {
     fn advance_medium(&mut self, now: Nanos, link: usize) -> Option<(u32, Packet)> {
         let channel = &mut self.media[link - self.wires.len()];
         let mut arrived = None;
-        let landed = &mut self.landed;
+        let given_up = &mut self.given_up;
         channel.advance(now, |delivery| match delivery {
             Delivery::Arrived(packet) => arrived = Some(packet),
-            Delivery::GivenUp(packet) => landed.push(packet),
+            Delivery::GivenUp(packet) => given_up.push(packet),
         });
         let next = channel.next_event();
         self.heads.set(link, next);
-        while let Some(packet) = self.landed.pop() {
+        while let Some(packet) = self.given_up.pop() {
             self.lose(now, packet);
         }
         self.hops += u64::from(arrived.is_some());

@@ -1,8 +1,7 @@
 //! The host's side of the congestion-control contract (`algorithms/include/anabranch/cc.h`).
 
 use anabranch_cc::{
-    CaState, Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer,
-    View,
+    Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer, View,
 };
 
 use super::{Endpoint, Phase, World, connection::Group};
@@ -158,9 +157,4 @@ fn apply(endpoint: &mut Endpoint, out: &Out) {
     if out.mask & OUT_SSTHRESH != 0 {
         sender.ssthresh = out.ssthresh.max(1);
     }
-}
-
-/// Whether a recovery that is over was a fast one.
-pub(super) fn was_fast_recovery(state: CaState) -> bool {
-    state == CaState::Recovery
 }

@@ -1,8 +1,8 @@
 //! What endpoints make of arriving data and acknowledgements.
 
-use anabranch_cc::{Controller, Kind};
+use anabranch_cc::{CaState, Controller, Kind};
 
-use super::{Phase, World, congestion::was_fast_recovery};
+use super::{Phase, World};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
@@ -108,7 +108,7 @@ impl<K: Key> World<'_, K> {
             Verdict::Leave => {
                 let was = self.endpoints[index].sender.state;
                 self.endpoints[index].sender.leave_recovery();
-                if was_fast_recovery(was) {
+                if was == CaState::Recovery {
                     self.congestion(index, absorbed, None, Controller::recovery_exit);
                 }
             }
