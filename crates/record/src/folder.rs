@@ -45,7 +45,7 @@ pub struct Staging {
 /// Looks for the run of `identity` with `seed` under `root`, and prepares a place for it if it is not there,
 /// so that a place that cannot be written to is found before the run and not after it.
 ///
-/// With `force`, a complete run is made again.
+/// With `force`, a complete run is made again; one whose figures do not count always is.
 ///
 /// # Errors
 /// [`Error::Name`] and [`Error::Unwritable`].
@@ -54,7 +54,8 @@ pub fn begin(root: &Path, identity: &Identity, seed: u64, force: bool) -> Result
     let mut damaged = None;
     if !force && target.symlink_metadata().is_ok() {
         match open(&target).and_then(|found| same_run(found, identity, seed)) {
-            Ok(found) => return Ok(Begin::Complete(found)),
+            Ok(found) if found.manifest.is_valid() => return Ok(Begin::Complete(found)),
+            Ok(_) => {}
             Err(error) => damaged = Some(error.to_string()),
         }
     }
@@ -106,6 +107,11 @@ fn same_run(found: RunFolder, identity: &Identity, seed: u64) -> Result<RunFolde
 }
 
 impl Staging {
+    /// The folder that is being written; whoever cannot rely on dropping (after SIGKILL) removes it by name.
+    pub fn aside(&self) -> &Path {
+        &self.aside
+    }
+
     /// Writes the run and puts it in its place.
     ///
     /// # Errors
@@ -116,12 +122,16 @@ impl Staging {
             ("summary.csv", summary::to_csv(&measurements.summary).into_bytes()),
             ("series.parquet", series::to_parquet(&measurements.series)?),
         ];
+        let attached = measurements.attachments.iter().map(|(name, content)| (name.as_str(), content));
         let mut files = BTreeMap::new();
-        for (name, content) in &contents {
+        for (name, content) in contents.iter().map(|(name, content)| (*name, content)).chain(attached) {
+            if !is_file_name(name) || name == MANIFEST || files.contains_key(name) {
+                return Err(Error::Measurements(format!("{name:?} cannot be the name of a further file")));
+            }
             self.write(name, content)?;
-            files.insert((*name).to_owned(), FileEntry::of(content));
+            files.insert(name.to_owned(), FileEntry::of(content));
         }
-        let manifest = Manifest::new(&self.identity, self.seed, files)
+        let manifest = Manifest::new(&self.identity, self.seed, files, measurements.environment.clone())
             .map_err(|error| Error::Measurements(format!("canonical scenario: {error}")))?;
         let mut text = serde_json::to_vec_pretty(&manifest).expect("a manifest is JSON");
         text.push(b'\n');
@@ -164,6 +174,12 @@ impl Drop for Staging {
         }
         remove_empty(&self.made);
     }
+}
+
+/// Whether a text can name a file or folder without leading elsewhere.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(legal)
 }
 
 /// Makes an empty folder beside `target`, and says which of its parents it had to make.

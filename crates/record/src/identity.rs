@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::Error;
+use crate::{Error, folder::is_file_name};
 
 /// Number of hexadecimal digits of the key that name the folder.
 const FOLDER_DIGITS: usize = 12;
@@ -50,8 +50,7 @@ impl Identity {
     /// # Errors
     /// [`Error::Name`] if the scenario's name cannot be the name of a folder.
     pub fn folder(&self, root: &Path, seed: u64) -> Result<PathBuf, Error> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if self.scenario.is_empty() || self.scenario.starts_with('.') || !self.scenario.chars().all(legal) {
+        if !is_file_name(&self.scenario) {
             return Err(Error::Name(self.scenario.clone()));
         }
         Ok(root.join(&self.scenario).join(&self.key()[..FOLDER_DIGITS]).join(format!("seed-{seed}")))

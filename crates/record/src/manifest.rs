@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Identity;
+use crate::{Identity, model::Environment};
 
 /// Version of the run folder's layout.
 pub const FORMAT: u32 = 1;
@@ -32,6 +32,9 @@ pub struct Manifest {
     pub canonical: serde_json::Value,
     /// The other files, by name.
     pub files: BTreeMap<String, FileEntry>,
+    /// On what and how well it was measured, if that could change the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
 }
 
 /// What a file of the folder must look like.
@@ -50,10 +53,16 @@ impl FileEntry {
 }
 
 impl Manifest {
+    /// Whether the figures count.
+    pub fn is_valid(&self) -> bool {
+        self.environment.as_ref().is_none_or(|environment| environment.invalid.is_empty())
+    }
+
     pub(crate) fn new(
         identity: &Identity,
         seed: u64,
         files: BTreeMap<String, FileEntry>,
+        environment: Option<Environment>,
     ) -> Result<Self, serde_json::Error> {
         Ok(Self {
             format: FORMAT,
@@ -66,6 +75,7 @@ impl Manifest {
             key: identity.key(),
             canonical: serde_json::from_str(&identity.canonical)?,
             files,
+            environment,
         })
     }
 }

@@ -1,5 +1,9 @@
 //! What a run has measured, independent of the engine that measured it.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 /// What a figure is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
@@ -49,4 +53,25 @@ pub struct Measurements {
     pub summary: Summary,
     /// The series, in a fixed order.
     pub series: Vec<Series>,
+    /// On what and how well it was measured; the simulator leaves it out, for its runs depend on nothing else.
+    pub environment: Option<Environment>,
+    /// Further files of the folder: names (letters, digits, `-`, `_`, `.`) and contents.
+    pub attachments: Vec<(String, Vec<u8>)>,
+}
+
+/// The machine a run was measured on, and whether its figures count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Release of the kernel (`uname -r`).
+    pub kernel: String,
+    /// Why the run does not count; empty: it does.
+    pub invalid: Vec<String>,
+    /// Attempts until this one, itself included, at least 1.
+    pub attempts: u32,
+    /// Where the scenario could not be followed to the letter.
+    pub notes: Vec<String>,
+    /// What was set in the network namespaces, by node and name.
+    pub sysctls: BTreeMap<String, BTreeMap<String, String>>,
+    /// Other facts as numbers, with their units in the names: lateness of the emulator, its CPU time per packet.
+    pub facts: BTreeMap<String, f64>,
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anabranch_record::{
     Begin, Error, Identity, RunFolder, Staging, begin,
-    model::{Figure, Measurements, Scope, Series, Summary},
+    model::{Environment, Figure, Measurements, Scope, Series, Summary},
     open, read_series,
 };
 
@@ -33,6 +33,7 @@ fn measurements() -> Measurements {
             metric: "cwnd_packets",
             points: (0..500).map(|i| (i * 100_000_000, (i % 17) as f64)).collect(),
         }],
+        ..Measurements::default()
     }
 }
 
@@ -190,4 +191,34 @@ fn what_is_no_run_is_called_so() {
     let root = tempfile::tempdir().unwrap();
     assert!(matches!(open(root.path()), Err(Error::NotARun(_))));
     assert!(matches!(open(&root.path().join("missing")), Err(Error::NotARun(_))));
+}
+
+#[test]
+fn further_files_are_verified_like_the_others_and_cannot_leave_the_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let attached =
+        |name: &str| Measurements { attachments: vec![(name.to_owned(), b"{}".to_vec())], ..measurements() };
+    for bad in ["../x", "run.json", "summary.csv", ".hidden", ""] {
+        let refused = staged(root.path(), false).commit(&attached(bad));
+        assert!(matches!(refused, Err(Error::Measurements(_))), "{bad:?}");
+        assert!(is_empty(root.path()), "{bad:?}");
+    }
+    let folder = staged(root.path(), false).commit(&attached("iperf3-meter.json")).unwrap();
+    assert!(folder.manifest.files.contains_key("iperf3-meter.json"));
+    fs::write(folder.path.join("iperf3-meter.json"), "[]").unwrap();
+    assert!(matches!(open(&folder.path), Err(Error::Damaged { .. })));
+}
+
+#[test]
+fn a_run_that_does_not_count_is_kept_and_made_again() {
+    let root = tempfile::tempdir().unwrap();
+    let environment =
+        Environment { invalid: vec!["the emulator was late".into()], attempts: 3, ..Environment::default() };
+    let late = Measurements { environment: Some(environment), ..measurements() };
+    let folder = staged(root.path(), false).commit(&late).unwrap();
+    let found = open(&folder.path).unwrap();
+    assert!(!found.manifest.is_valid());
+    assert_eq!(found.manifest.environment, late.environment);
+    staged(root.path(), false).commit(&measurements()).unwrap();
+    assert!(completed(root.path()).manifest.is_valid());
 }

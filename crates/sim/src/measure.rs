@@ -211,7 +211,7 @@ impl<K: Key> World<'_, K> {
     pub(crate) fn measurements(mut self) -> Measurements {
         let begin = self.meter.begin.take().expect("the window begins before the run ends");
         let end = self.meter.end.take().expect("and ends with it at the latest");
-        Measurements { summary: self.summary(&begin, &end), series: self.series() }
+        Measurements { summary: self.summary(&begin, &end), series: self.series(), ..Measurements::default() }
     }
 
     fn summary(&self, begin: &Counts, end: &Counts) -> Summary {

@@ -1,0 +1,3 @@
+//! The command `anabranch-bed`.
+
+fn main() {}

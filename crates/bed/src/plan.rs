@@ -1,0 +1,127 @@
+//! From a scenario to namespaces, interfaces, addresses and paths. Pure: nothing here touches the machine.
+
+use std::net::IpAddr;
+
+use anabranch_scenario::model::{Hop, Nanos};
+
+/// What is to be built for one scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Nodes at which traffic begins or ends, in the scenario's order.
+    pub hosts: Vec<Host>,
+    /// Every path a packet can take, both directions; the pair of addresses is unique.
+    pub paths: Vec<Path>,
+    /// One per connection of the scenario, in its order.
+    pub connections: Vec<ConnectionPlan>,
+    /// One per datagram flow of the scenario, in its order.
+    pub datagrams: Vec<DatagramPlan>,
+    /// What differs from the scenario on a kernel, one sentence each; goes into the manifest.
+    pub notes: Vec<String>,
+}
+
+/// One network namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Index of the node in the scenario.
+    pub node: usize,
+    /// Name of the node, from which the namespace's name follows.
+    pub name: String,
+    /// One per link or medium at which a path begins or ends, in the order of first use.
+    pub interfaces: Vec<Interface>,
+    /// Values for `/proc/sys`, by dotted name, set inside the namespace.
+    pub sysctls: Vec<(String, String)>,
+    /// Limits of the kernel's path manager: subflows that may be opened, addresses that are accepted.
+    pub mptcp_limits: Option<(u8, u8)>,
+}
+
+/// One TUN device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interface {
+    /// `if0`, `if1`, ... in the namespace.
+    pub name: String,
+    /// Name of the link or medium, for messages, captures and `ip link`'s alias.
+    pub link: String,
+    /// Largest IP packet.
+    pub mtu: u32,
+    /// Each belongs to one path; packets from it leave by this interface.
+    pub addresses: Vec<Address>,
+}
+
+/// A local address with its own routing table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    /// Host address (prefix 32 or 128).
+    pub ip: IpAddr,
+    /// Number of the routing table that a rule `from ip` points to.
+    pub table: u32,
+    /// Attributes of the table's default route in the words of ip-route(8), such as `initcwnd 10 rto_min 200ms`.
+    pub route_options: Vec<String>,
+    /// An MPTCP endpoint on this address, if any.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// An MPTCP endpoint of the kernel's path manager with the flag `subflow`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Identifier, at least 1.
+    pub id: u8,
+    /// Flag `backup`.
+    pub backup: bool,
+}
+
+/// What the emulator does with packets from one address to another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Path {
+    /// Source address.
+    pub from: IpAddr,
+    /// Destination address.
+    pub to: IpAddr,
+    /// Links in order.
+    pub hops: Vec<Hop>,
+    /// Where packets come in: indices into `hosts` and its `interfaces`.
+    pub entry: (usize, usize),
+    /// Where they go out.
+    pub exit: (usize, usize),
+}
+
+/// The two ends of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectionPlan {
+    /// Index into `Plan::hosts` of the side that connects and sends.
+    pub client: usize,
+    /// Index into `Plan::hosts` of the other side.
+    pub server: usize,
+    /// Local address of each subflow, in the scenario's order; the first opens the connection.
+    pub client_addresses: Vec<IpAddr>,
+    /// The server's address that the first subflow connects to (and the kernel's path manager, for the others).
+    pub server_address: IpAddr,
+    /// Port at the server; unique in the plan.
+    pub port: u16,
+    /// Index into `Plan::paths` of the way forth of each subflow.
+    pub paths: Vec<usize>,
+    /// When the connection is opened, after the draw from the seed.
+    pub open_at: Nanos,
+    /// Name for `TCP_CONGESTION`.
+    pub congestion: String,
+}
+
+/// The two ends of a UDP flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatagramPlan {
+    /// Index into `Plan::hosts`.
+    pub sender: usize,
+    /// Index into `Plan::hosts`.
+    pub receiver: usize,
+    /// Addresses.
+    pub from: IpAddr,
+    /// Addresses.
+    pub to: IpAddr,
+    /// Port at the receiver; unique in the plan.
+    pub port: u16,
+    /// Payload of a packet, so that it has the scenario's size on the wire.
+    pub payload_bytes: u32,
+    /// Intervals `[start, end)` after the draws from the seed.
+    pub on: Vec<(Nanos, Nanos)>,
+    /// Index into `Plan::paths`.
+    pub path: usize,
+}
