@@ -7,7 +7,7 @@ use std::{
 };
 
 /// Sets `ANABRANCH_SOURCES`, for `env!` in the crate, to a hash of files and folders, relative to the repository.
-pub fn name_after(sources: &[&str]) {
+pub(crate) fn name_after(sources: &[&str]) {
     let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
     let repository = Path::new(&manifest).join("../..");
     let mut files = Vec::new();
