@@ -1,0 +1,8 @@
+//! The applications over real sockets, between two namespaces.
+
+// Every item is for this one binary.
+#![allow(unreachable_pub)]
+
+mod applications;
+mod lab;
+mod schedule;
