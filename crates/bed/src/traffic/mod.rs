@@ -10,6 +10,7 @@
 mod clock;
 mod connection;
 mod datagram;
+pub mod iperf3;
 mod lateness;
 mod pattern;
 mod schedule;
@@ -72,7 +73,7 @@ impl Applications {
         Self::with(connections, plan, scenario, hosts, zero_ns, interrupt)
     }
 
-    /// Starts the UDP flows alone, for a run whose connections others make; otherwise as [`Self::start`].
+    /// Starts the UDP flows alone, for a run whose connections [`iperf3`] makes; otherwise as [`Self::start`].
     ///
     /// # Errors
     /// As [`Self::start`].

@@ -4,5 +4,6 @@
 #![allow(unreachable_pub)]
 
 mod applications;
+mod iperf3;
 mod lab;
 mod schedule;
