@@ -1,1 +1,10 @@
-//! Being built.
+//! What the kernel tells of the connections while they run, and what the emulator tells of its links.
+//!
+//! [`sockets`] reads one socket, [`mib`] the counters of a namespace; nothing here
+//! decides when. A reading is a structure that grows from one kernel to the next: what an older kernel
+//! does not tell is `None`, what a newer one tells besides is not looked at.
+
+mod layout;
+pub mod sockets;
+
+pub use sockets::{Sample, SubflowSample};
