@@ -34,6 +34,10 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     array(bytes, at).map(u32::from_ne_bytes)
 }
 
+pub(super) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
+    array(bytes, at).map(i32::from_ne_bytes)
+}
+
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     array(bytes, at).map(u64::from_ne_bytes)
 }

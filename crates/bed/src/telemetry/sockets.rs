@@ -33,7 +33,7 @@ pub struct Sample {
     pub token: Option<u32>,
     /// Subflows that have been opened so far, those that have closed included.
     pub subflows_total: Option<u8>,
-    /// Data-level bytes sent for the first time and again.
+    /// Data-level bytes sent for the first time.
     pub bytes_sent: Option<u64>,
     /// Data-level bytes acknowledged by DATA_ACK.
     pub bytes_acked: Option<u64>,
@@ -162,7 +162,7 @@ pub fn sample(socket: BorrowedFd<'_>, protocol: Protocol) -> io::Result<Sample> 
         Protocol::Tcp => sample_tcp(socket),
         Protocol::Mptcp => match sample_full(socket) {
             // What an MPTCP socket that has fallen back says, over IPv4 and IPv6; and a kernel before 6.5.
-            Err(error) if has_no_such_option(&error) => match sample_parts(socket) {
+            Err(error) if has_no_such_option(&error) => match sample_in_parts(socket) {
                 Err(error) if has_no_such_option(&error) => sample_tcp(socket),
                 result => result,
             },
@@ -279,9 +279,13 @@ fn sample_full(socket: BorrowedFd<'_>) -> io::Result<Sample> {
     }
 }
 
-/// By `MPTCP_INFO`, `MPTCP_TCPINFO` and `MPTCP_SUBFLOW_ADDRS`. Between the calls a subflow may come or go;
+/// Reads an MPTCP socket by `MPTCP_INFO`, `MPTCP_TCPINFO` and `MPTCP_SUBFLOW_ADDRS`, as [`sample`] does where
+/// the kernel knows nothing better. Subflows have no identifiers then. Between the calls one may come or go;
 /// the last two are repeated until they tell of as many.
-fn sample_parts(socket: BorrowedFd<'_>) -> io::Result<Sample> {
+///
+/// # Errors
+/// As [`sample`]; `EOPNOTSUPP` or `ENOPROTOOPT` if the connection is TCP.
+pub fn sample_in_parts(socket: BorrowedFd<'_>) -> io::Result<Sample> {
     let mut bytes = [0; MPTCP_INFO_ROOM];
     let length = get_option(socket, SOL_MPTCP, MPTCP_INFO, &mut bytes)?;
     let info = layout::mptcp_info(&bytes[..length]).unwrap_or_default();

@@ -1,0 +1,5 @@
+//! Telemetry against real sockets: what is read is what was done to them.
+
+mod lab;
+mod memory;
+mod sockets;
