@@ -2,4 +2,5 @@
 
 mod lab;
 mod memory;
+mod mib;
 mod sockets;
