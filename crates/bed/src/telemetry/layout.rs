@@ -82,7 +82,6 @@ pub(super) struct MptcpInfo {
     pub(super) is_fallen_back: bool,
     pub(super) token: u32,
     pub(super) subflows_total: Option<u8>,
-    pub(super) retransmits: Option<u32>,
     pub(super) bytes_retrans: Option<u64>,
     pub(super) bytes_sent: Option<u64>,
     pub(super) bytes_received: Option<u64>,
@@ -94,7 +93,6 @@ pub(super) fn mptcp_info(bytes: &[u8]) -> Option<MptcpInfo> {
     Some(MptcpInfo {
         is_fallen_back: u32_at(bytes, 8)? & FLAG_FALLBACK != 0,
         token: u32_at(bytes, 12)?,
-        retransmits: u32_at(bytes, 44),
         bytes_retrans: u64_at(bytes, 48),
         bytes_sent: u64_at(bytes, 56),
         bytes_received: u64_at(bytes, 64),

@@ -41,8 +41,6 @@ pub struct Sample {
     pub bytes_received: Option<u64>,
     /// Data-level bytes sent again, on whatever subflow.
     pub bytes_retrans: Option<u64>,
-    /// Times that data was sent again at the data level.
-    pub retransmits: Option<u32>,
     /// In the order of their opening. Those that have closed are not among them, or without addresses.
     /// TCP has exactly one.
     pub subflows: Vec<SubflowSample>,
@@ -211,7 +209,6 @@ fn mptcp_sample(info: layout::MptcpInfo, subflows: Vec<SubflowSample>) -> Sample
         bytes_acked: info.bytes_acked,
         bytes_received: info.bytes_received,
         bytes_retrans: info.bytes_retrans,
-        retransmits: info.retransmits,
         subflows,
     }
 }
