@@ -3,4 +3,5 @@
 mod lab;
 mod memory;
 mod mib;
+mod sampler;
 mod sockets;
