@@ -1,5 +1,6 @@
 //! Telemetry against real sockets: what is read is what was done to them.
 
+mod capture;
 mod lab;
 mod memory;
 mod mib;
