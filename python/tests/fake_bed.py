@@ -45,6 +45,8 @@ def main() -> int:
         print(stderr, end="", file=sys.stderr)
         return code
     experiment = ab.Experiment(options.file, [tuple(text.split("=", 1)) for text in options.set])
+    if behaviour == "is slower":
+        experiment = experiment.with_(**{"link.path.rate": "2 Mbit/s"})
     seeds = [options.seed] if options.seeds is None else range(1, options.seeds + 1)
     return run(experiment, seeds, options.out, loses_second=behaviour == "loses the second")
 
