@@ -27,6 +27,12 @@ WIND_UP_S = 30.0
 #: What it prints is shown up to this length where it is not understood.
 SHOWN_CHARACTERS = 200
 
+#: What the fields of an event must be; events that are not here are passed over.
+_FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
+    "run": {"seed": (int,), "path": (str,), "reused": (bool,), "damaged": (str, type(None))},
+    "progress": {"reached_s": (int, float)},
+}
+
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -135,8 +141,8 @@ def run_on_kernel(
         for key, value in order.overrides:
             command += ["--set", f"{key}={value}"]
         command += ["--force"] * order.force + order.options.arguments()
-        with _started(command) as program_running:
-            for line in program_running.lines:
+        with _started(command) as running:
+            for line in running.lines:
                 event = _event(line)
                 if event["event"] == "run":
                     run = Run(event["path"], reused=event["reused"], damaged=event["damaged"])
@@ -144,7 +150,7 @@ def run_on_kernel(
                     reached(0.0)
                 elif event["event"] == "progress":
                     reached(event["reached_s"])
-            code, messages = program_running.result()
+            code, messages = running.result()
         # Runs that do not count make the program fail, too; they say so themselves.
         told = all(seed in runs for seed in numbers) and any(runs[seed].invalid for seed in numbers)
         if not (code == 0 or (code == 1 and told)):
@@ -165,19 +171,14 @@ def _in_one_go(seeds: Sequence[int]) -> Iterator[list[int]]:
 
 def _event(line: str) -> dict[str, Any]:
     """Read a line; raise if it is not what the program of this version prints."""
-    fields: dict[str, tuple[type, ...]] = {"event": (str,)}
-    by_event: dict[str, dict[str, tuple[type, ...]]] = {
-        "run": {"seed": (int,), "path": (str,), "reused": (bool,), "damaged": (str, type(None))},
-        "progress": {"reached_s": (int, float)},
-    }
     try:
         event = json.loads(line)
-        if isinstance(event, dict):
-            fields |= by_event.get(str(event.get("event")), {})
-            if all(isinstance(event.get(name, ...), types) for name, types in fields.items()):
-                return event
     except ValueError:
-        pass
+        event = None
+    if isinstance(event, dict) and isinstance(event.get("event"), str):
+        fields = _FIELDS.get(event["event"], {})
+        if all(isinstance(event.get(name, ...), types) for name, types in fields.items()):
+            return event
     shown = line.strip()[:SHOWN_CHARACTERS]
     raise RunError(f"{PROGRAM} has printed what is not understood: {shown!r}; build it anew with: make bed")
 
