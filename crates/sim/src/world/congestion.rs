@@ -1,7 +1,8 @@
 //! The host's side of the congestion-control contract (`algorithms/include/anabranch/cc.h`).
 
 use anabranch_cc::{
-    Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer, View,
+    Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH, Out,
+    Peer, View,
 };
 
 use super::{Endpoint, Phase, World, connection::Group};
@@ -156,5 +157,8 @@ fn apply(endpoint: &mut Endpoint, out: &Out) {
     }
     if out.mask & OUT_SSTHRESH != 0 {
         sender.ssthresh = out.ssthresh.max(1);
+    }
+    if out.mask & OUT_PACING != 0 {
+        endpoint.pacer.get_or_insert_default().set_rate = Some(out.pacing_bytes_per_s);
     }
 }
