@@ -26,17 +26,18 @@ enum Profile {
 /// The sizes on a 1500-byte MTU: IPv4 and TCP 20 each, timestamps 12 with padding (RFC 7323). MPTCP adds the DSS
 /// option (RFC 8684 section 3.3): 4 of its own, then on data a mapping and a 4-byte data ACK (4 + 4 + 4 + 2, or an
 /// 8-byte mapping without a data ACK), 20 with padding; on a pure ACK the 8-byte data ACK that answers 8-byte
-/// sequence numbers, 12 together. IPv6's header (RFC 8200 section 3) has 20 bytes more than IPv4's.
+/// sequence numbers, 12 together. Linux sends the data ACK in 8 bytes on data too, 24 with padding (measured on 6.18). IPv6's header (RFC 8200 section 3) has 20 bytes more than IPv4's.
 const HEADERS: u32 = 52;
 const IPV6_MORE: u32 = 20;
 const DSS_DATA: u32 = 20;
+const DSS_DATA_LINUX: u32 = 24;
 const DSS_ACK: u32 = 12;
 const MTU: u32 = 1500;
 
 fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transport {
-    let (dss_data, dss_ack) = match protocol {
-        Protocol::Tcp => (0, 0),
-        Protocol::Mptcp => (DSS_DATA, DSS_ACK),
+    let (dss_data, dss_data_linux, dss_ack) = match protocol {
+        Protocol::Tcp => (0, 0, 0),
+        Protocol::Mptcp => (DSS_DATA, DSS_DATA_LINUX, DSS_ACK),
     };
     let headers = match ip {
         IpVersion::V4 => HEADERS,
@@ -86,6 +87,8 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
         // these buffers, the simulator counts payload. Linux paces Reno and CUBIC only under the queue discipline fq
         // or with SO_MAX_PACING_RATE.
         Profile::Linux => Transport {
+            segment_bytes: MTU - headers - dss_data_linux,
+            header_bytes: headers + dss_data_linux,
             min_rto: 200 * MS,
             max_rto: 120 * SECOND,
             rto_rule: RtoRule::Linux,

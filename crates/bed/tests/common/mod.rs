@@ -48,7 +48,14 @@ pub fn text(error: &BedError) -> String {
 
 /// Hosts without paths or traffic.
 pub fn plan(hosts: Vec<Host>) -> Plan {
-    Plan { hosts, paths: Vec::new(), connections: Vec::new(), datagrams: Vec::new(), notes: Vec::new() }
+    Plan {
+        hosts,
+        paths: Vec::new(),
+        connections: Vec::new(),
+        datagrams: Vec::new(),
+        algorithms: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 /// A host with an interface `if0`, `if1`, ... for each list of addresses.

@@ -14,7 +14,7 @@ use std::{
 
 use anabranch_bed::{
     BedError, Nanos,
-    host::{Namespace, namespace::ip},
+    host::{Namespace, ip},
     plan::{ConnectionPlan, DatagramPlan, Plan},
     traffic::Applications,
 };
@@ -200,6 +200,7 @@ pub fn plan(from: &str, to: &str) -> Plan {
         paths: Vec::new(),
         open_at: 0,
         congestion: "reno".into(),
+        pacing: false,
     };
     Plan { connections: vec![connection], ..empty() }
 }
@@ -217,6 +218,7 @@ fn empty() -> Plan {
         paths: Vec::new(),
         connections: Vec::new(),
         datagrams: Vec::new(),
+        algorithms: Vec::new(),
         notes: Vec::new(),
     }
 }
