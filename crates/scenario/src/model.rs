@@ -179,6 +179,16 @@ pub enum When {
     },
 }
 
+impl When {
+    /// The time, given a source of uniform draws below a bound.
+    pub fn draw(self, below: impl FnOnce(u64) -> u64) -> Nanos {
+        match self {
+            When::At(time) => time,
+            When::Uniform { from, to } => from + below(to - from),
+        }
+    }
+}
+
 /// TCP or Multipath TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -270,6 +280,19 @@ pub struct Datagram {
     /// Every interval begins up to this much earlier (not before 0) or later, one draw per interval and seed.
     /// Small enough that intervals stay disjoint and none is empty.
     pub phase_jitter: Nanos,
+}
+
+impl Datagram {
+    /// The intervals with their phases, given a source of uniform draws below a bound; one draw per interval,
+    /// also where no interval is left.
+    pub fn intervals(&self, mut below: impl FnMut(u64) -> u64) -> impl Iterator<Item = (Nanos, Nanos)> {
+        let jitter = self.phase_jitter;
+        let shifted = self
+            .on
+            .iter()
+            .map(move |&(from, to)| ((from + below(2 * jitter + 1)).saturating_sub(jitter), to));
+        shifted.filter(|&(from, to)| from < to)
+    }
 }
 
 /// How lost packets are recovered.

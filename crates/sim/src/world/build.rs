@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anabranch_cc::{Conn, Controller, Coupling, MAX_PEERS, Peer};
-use anabranch_link::{Rng, Streams};
-use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic, When};
+use anabranch_link::Streams;
+use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
@@ -88,7 +88,7 @@ impl<'s, K: Key> World<'s, K> {
             Traffic::File { start, bytes } => (start, Some(bytes), None),
         };
         sides[0].send.write(file_bytes);
-        let open = draw(start, &mut streams.stream(&format!("start/{}", model.name)));
+        let open = start.draw(|bound| streams.stream(&format!("start/{}", model.name)).below(bound));
         self.timers.push(open, TimerKind::Open, number);
         if let Some(stop) = stop {
             self.timers.push(stop, TimerKind::Stop, number);
@@ -182,13 +182,6 @@ fn join_group(
     }
     members.push(endpoint);
     Some((group, members.len() as u8 - 1))
-}
-
-fn draw(when: When, rng: &mut Rng) -> u64 {
-    match when {
-        When::At(time) => time,
-        When::Uniform { from, to } => from + rng.below(to - from),
-    }
 }
 
 fn small(bytes: u32) -> u16 {

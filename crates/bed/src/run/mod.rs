@@ -1,0 +1,3 @@
+//! One run of a scenario on the kernel, from plan to run folder.
+
+pub mod validity;
