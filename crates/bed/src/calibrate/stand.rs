@@ -13,7 +13,7 @@ use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Wire
 use crate::{
     BedError,
     emulator::{Emulator, Route, Running},
-    host::{Namespace, namespace::ip, tun},
+    host::{Namespace, ip, tun},
 };
 
 /// Packets that the kernel keeps for the emulator at a device; more than any measurement has under way.

@@ -29,11 +29,18 @@ use nix::poll::{PollFd, PollFlags, poll};
 /// Instead of skipping, if `ANABRANCH_REQUIRE` lists `bed`.
 pub fn skip(test: &str) -> bool {
     let Err(error) = check_requirements() else { return false };
-    let enable = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed";
-    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {error}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {error}; enable with: {enable}").expect("stderr is open");
+    skip_for(test, &error.to_string(), "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed");
     true
+}
+
+/// Says that a test is skipped, why, and what would enable it.
+///
+/// # Panics
+/// As [`skip`].
+pub fn skip_for(test: &str, why: &str, enable: &str) {
+    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
+    writeln!(std::io::stderr(), "SKIPPED: {test}: {why}; enable with: {enable}").expect("stderr is open");
 }
 
 /// The host as a test bed; tests wait for one another.
@@ -48,7 +55,14 @@ pub fn text(error: &BedError) -> String {
 
 /// Hosts without paths or traffic.
 pub fn plan(hosts: Vec<Host>) -> Plan {
-    Plan { hosts, paths: Vec::new(), connections: Vec::new(), datagrams: Vec::new(), notes: Vec::new() }
+    Plan {
+        hosts,
+        paths: Vec::new(),
+        connections: Vec::new(),
+        datagrams: Vec::new(),
+        algorithms: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 /// A host with an interface `if0`, `if1`, ... for each list of addresses.

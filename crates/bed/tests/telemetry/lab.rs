@@ -8,7 +8,7 @@ use std::{
 };
 
 use anabranch_bed::{
-    host::namespace::ip,
+    host::ip,
     telemetry::{Sample, sockets},
 };
 use anabranch_scenario::model::Protocol;

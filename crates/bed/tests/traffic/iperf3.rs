@@ -12,7 +12,8 @@ use anabranch_bed::{
 };
 use anabranch_scenario::model::Traffic;
 
-use crate::lab::{Lab, MS, SECOND, file, ftp, monotonic, plan, scenario, skip, wait_for};
+use crate::common::skip_for;
+use crate::lab::{Lab, MS, SECOND, file, ftp, monotonic, plan, scenario, wait_for};
 
 /// Made by iperf3 3.12 over two paths of 20 Mbit/s each, under mptcpize.
 const SAMPLE: &[u8] = include_bytes!("../data/iperf3.json");
@@ -49,7 +50,8 @@ fn lab(test: &str) -> Option<Lab> {
     for program in ["iperf3", "mptcpize"] {
         if let Err(error) = Command::new(program).arg("--version").output() {
             assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-            return skip(test, &format!("{program} is missing"), "apt-get install iperf3 mptcpize");
+            skip_for(test, &format!("{program} is missing"), "apt-get install iperf3 mptcpize");
+            return None;
         }
     }
     Some(lab)
