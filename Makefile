@@ -24,7 +24,7 @@ DEMO := scenarios/papers/mfvl/setup3.toml
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(VENV)/.engine ## compare MFVL with LIA in the smart-gas scenario, 20 seeds each
@@ -45,6 +45,10 @@ test: setup ## run every test this machine can run; the others are skipped by na
 bench: tools ## print packet-hops per second and peak memory of the workloads in scenarios/bench/
 	cargo build --release --bin anabranch-bench
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
+
+.PHONY: agreement
+agreement: $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
+	$(BIN)/anabranch agreement --write docs/agreement.md
 
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python

@@ -15,6 +15,7 @@
 //! run folder of it all.
 
 pub mod calibrate;
+pub mod clock;
 pub mod emulator;
 mod error;
 pub mod host;

@@ -64,27 +64,33 @@ pub(crate) struct Pair {
     pub(crate) server: TcpStream,
 }
 
-fn socket(protocol: Protocol) -> Socket {
+/// A socket that is not connected.
+pub(crate) fn socket(domain: Domain, protocol: Protocol) -> Socket {
     let protocol = match protocol {
         Protocol::Tcp => socket2::Protocol::TCP,
         Protocol::Mptcp => socket2::Protocol::MPTCP,
     };
-    Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).expect("the kernel knows the protocol")
+    Socket::new(domain, Type::STREAM, Some(protocol)).expect("the kernel knows the protocol")
 }
 
-/// Connects over loopback; the listener is bound to every address, for joins.
+/// Connects from the client's first address to the server's.
 pub(crate) fn connect(client: Protocol, server: Protocol) -> Pair {
-    let listener = socket(server);
-    let any: SocketAddr = "0.0.0.0:0".parse().expect("an address");
+    connect_from(CLIENT[0], client, "0.0.0.0", server, SERVER)
+}
+
+/// Connects over loopback; `any` is what the listener is bound to, every address, for joins.
+pub(crate) fn connect_from(from: &str, client: Protocol, any: &str, server: Protocol, to: &str) -> Pair {
+    let address = |ip: &str, port| SocketAddr::new(ip.parse().expect("an address"), port);
+    let any = address(any, 0);
+    let listener = socket(Domain::for_address(any), server);
     listener.bind(&any.into()).expect("the port is free");
     listener.listen(1).expect("a bound socket listens");
     let listener = TcpListener::from(listener);
     let port = listener.local_addr().expect("it is bound").port();
-    let client = socket(client);
-    let from = SocketAddr::new(CLIENT[0].parse().expect("an address"), 0);
+    let from = address(from, 0);
+    let client = socket(Domain::for_address(from), client);
     client.bind(&from.into()).expect("the address is ours");
-    let to = SocketAddr::new(SERVER.parse().expect("an address"), port);
-    client.connect_timeout(&to.into(), PATIENCE).expect("the server listens");
+    client.connect_timeout(&address(to, port).into(), PATIENCE).expect("the server listens");
     let (server, _) = listener.accept().expect("a connection waits");
     server.set_read_timeout(Some(PATIENCE)).expect("not zero");
     let client = TcpStream::from(client);

@@ -5,7 +5,7 @@ use std::{io::Read as _, os::fd::AsFd as _};
 use anabranch_bed::telemetry::{ConnectionMemory, SocketDiag, sockets};
 use anabranch_scenario::model::Protocol::{Mptcp, Tcp};
 
-use crate::lab::{self, Pair};
+use crate::lab::{self, CLIENT, Pair, SERVER};
 
 fn memory_of(pair: &Pair, protocol: anabranch_scenario::model::Protocol) -> [ConnectionMemory; 2] {
     let tcp = SocketDiag::open().and_then(|mut diag| diag.tcp()).expect("the kernel has tcp_diag");
@@ -61,5 +61,17 @@ fn the_namespace_s_sockets_are_found_by_protocol() {
         assert_eq!(client.remote, pair.client.peer_addr().expect("connected"));
         let [read, _] = memory_of(&pair, Mptcp);
         assert_eq!(client.memory.sndbuf, read.socket.sndbuf);
+    });
+}
+
+#[test]
+fn subflows_are_found_behind_a_listener_for_both_families() {
+    lab::in_namespace("subflows_are_found_behind_a_listener_for_both_families", || {
+        for (from, to) in [("::1", "::1"), (CLIENT[0], SERVER)] {
+            let mut pair = lab::connect_from(from, Mptcp, "::", Mptcp, to);
+            pair.transfer(1);
+            let [client, server] = memory_of(&pair, Mptcp);
+            assert_eq!((client.subflows.len(), server.subflows.len()), (1, 1), "{from} to {to}");
+        }
     });
 }
