@@ -50,15 +50,27 @@ pub fn begin(test: &str) -> Option<Bed> {
 /// As [`begin`].
 pub fn skip(test: &str) -> bool {
     let Err(error) = check_requirements() else { return false };
-    let enable = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed";
-    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {error}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {error}; enable with: {enable}").expect("stderr is open");
+    skip_for(test, &error.to_string(), "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed");
     true
 }
 
 /// How long a test waits for other beds on this host.
 pub const BED_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Says that a test is skipped, why, and what would enable it.
+///
+/// # Panics
+/// As [`skip`].
+pub fn skip_for(test: &str, why: &str, enable: &str) {
+    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
+    writeln!(std::io::stderr(), "SKIPPED: {test}: {why}; enable with: {enable}").expect("stderr is open");
+}
+
+/// The host as a test bed; tests wait for one another.
+pub fn session() -> Session {
+    Session::begin_within(BED_PATIENCE).expect("no bed holds this host for minutes")
+}
 
 /// The names of the network namespaces that are a bed's.
 pub fn namespaces() -> Vec<String> {
