@@ -6,6 +6,7 @@
 //! newer one tells besides is not looked at. [`capture`] writes packets into a file.
 
 pub mod capture;
+mod diag;
 mod layout;
 pub mod memory;
 pub mod mib;
@@ -15,7 +16,8 @@ pub mod sockets;
 mod subflow;
 mod summary;
 
-pub use memory::{ConnectionMemory, Memory, SocketDiag};
+pub use diag::{SocketDiag, SocketMemory};
+pub use memory::{ConnectionMemory, Memory};
 pub use readings::{ConnectionReading, DatagramReading, LinkReading, Readings};
 pub use sampler::Sampler;
 pub use sockets::{Sample, SubflowSample};

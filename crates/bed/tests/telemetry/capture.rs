@@ -202,6 +202,9 @@ fn tshark_finds_the_options_of_mptcp() {
         .arg(&file)
         .args(["-n", "-T", "fields"])
         .args(fields.flat_map(|field| ["-e", field]))
+        // The user's own settings must not matter.
+        .env("HOME", folder.path())
+        .env_remove("XDG_CONFIG_HOME")
         .output();
     let Ok(output) = output else {
         let line =

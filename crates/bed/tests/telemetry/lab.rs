@@ -8,6 +8,7 @@ use std::{
 };
 
 use anabranch_bed::{
+    BedError,
     host::ip,
     telemetry::{Sample, sockets},
 };
@@ -24,18 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs `body` in a thread that has a network namespace to itself, which goes with the thread and its sockets.
 pub(crate) fn in_namespace(test: &str, body: impl FnOnce() + Send) {
-    let run = || {
-        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            skip(test, &format!("no network namespace: {error}"));
-            return;
-        }
-        ip(&["link", "set", "lo", "up"]).expect("lo can be set up");
-        for address in CLIENT.into_iter().chain([SERVER]) {
-            ip(&["address", "add", &format!("{address}/32"), "dev", "lo"]).expect("an address for lo");
-        }
-        ip(&["mptcp", "limits", "set", "subflows", "4"]).expect("the kernel has MPTCP");
-        std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").expect("Reno is always there");
-        body();
+    let run = || match prepare() {
+        Ok(()) => body(),
+        Err(error) => skip(test, &error.to_string()),
     };
     thread::scope(|scope| {
         let result = scope.spawn(run).join();
@@ -43,9 +35,24 @@ pub(crate) fn in_namespace(test: &str, body: impl FnOnce() + Send) {
     });
 }
 
+/// Moves the thread into a namespace with the addresses above.
+fn prepare() -> Result<(), BedError> {
+    unshare(CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from).map_err(BedError::system("unshare"))?;
+    ip(&["link", "set", "lo", "up"])?;
+    for address in CLIENT.into_iter().chain([SERVER]) {
+        ip(&["address", "add", &format!("{address}/32"), "dev", "lo"])?;
+    }
+    ip(&["mptcp", "limits", "set", "subflows", "4"])?;
+    let reno = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
+    reno.map_err(BedError::system("choosing Reno"))
+}
+
 fn skip(test: &str, why: &str) {
     let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; run it as root");
+    assert!(
+        !required.split(',').any(|what| what == "bed"),
+        "{test} is required: {why}; it needs root, ip(8) and MPTCP"
+    );
     // Not eprintln, whose output the test harness swallows when a test passes.
     let line = format!("SKIPPED: {test}: {why}; enable with: sudo -E cargo test -p anabranch-bed\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");

@@ -1,14 +1,19 @@
-//! Series and figures of invented readings: no kernel, no clock.
+//! Series and figures of invented readings: no kernel but in the last test, no clock.
 
-use std::{collections::BTreeSet, net::SocketAddr};
+use std::{collections::BTreeSet, net::SocketAddr, os::fd::AsFd as _};
 
 use anabranch_bed::{
     plan::{ConnectionPlan, Plan},
-    telemetry::{ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler, SubflowSample},
+    telemetry::{
+        ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler, SubflowSample, mib,
+        sockets,
+    },
 };
 use anabranch_record::model::{Scope, Series, Summary};
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::model::{Protocol::Mptcp, Scenario};
 use anabranch_sim::Control;
+
+use crate::lab;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -347,4 +352,46 @@ fn memory_is_a_series_of_the_connection() {
     let connection = Scope::Connection("up".into());
     assert_eq!(points(&series, &connection, "receive_memory_bytes")[3], (4 * SECOND, 4000.0));
     assert!(points(&series, &connection, "send_memory_bytes").is_empty());
+}
+
+#[test]
+fn a_real_transfer_has_the_figures_of_what_was_sent() {
+    lab::in_namespace("a_real_transfer_has_the_figures_of_what_was_sent", || {
+        const BYTES: u64 = 2_000_000;
+        lab::add_endpoint();
+        let mut pair = lab::connect(Mptcp, Mptcp);
+        pair.transfer(1);
+        lab::sample_until(&pair.client, Mptcp, |sample| {
+            sample.subflows.len() == 2 && sample.subflows.iter().all(|subflow| subflow.bytes_acked > 0)
+        });
+        let read = |socket: &std::net::TcpStream, delivered| {
+            let sample = sockets::sample(socket.as_fd(), Mptcp).expect("an open socket can be read");
+            let mut readings = readings(Vec::new(), delivered);
+            readings.connections[0].sender = Some(sample);
+            readings
+        };
+        let mut sampler = Sampler::new(&scenario(), &plan());
+        sampler.take(2 * SECOND, &read(&pair.client, 1));
+        pair.transfer(BYTES as usize);
+        let acked = lab::sample_until(&pair.client, Mptcp, |sample| {
+            sample.bytes_acked == Some(BYTES + 1)
+                && sample.subflows.iter().all(|subflow| subflow.unacked_packets == 0)
+        });
+        sampler.take(8 * SECOND, &read(&pair.client, BYTES + 1));
+        assert_eq!((sampler.unopened().count(), sampler.fallen_back().count()), (0, 0));
+        let summary = sampler.summary().expect("the window has passed");
+        let of = |scope: &Scope, metric| figure(&summary, scope, metric).expect("it has a value");
+        let connection = Scope::Connection("up".into());
+        assert_eq!(of(&connection, "bytes_delivered"), BYTES as f64);
+        let reinjected = of(&connection, "reinjected_bytes");
+        assert_eq!(Some(reinjected), acked.bytes_retrans.map(|bytes| bytes as f64));
+        let carried: f64 =
+            ["first", "second"].map(|name| of(&up(name), "throughput_bps") * 6.0 / 8.0).iter().sum();
+        // A probe of a closed window sends a byte a second time and counts apart.
+        let probes =
+            mib::Counters::read().expect("the kernel has /proc").get("MPTcpExtWinProbe").unwrap_or(0);
+        let (least, most) = (BYTES as f64, BYTES as f64 + reinjected + probes as f64);
+        assert!((least..=most).contains(&carried.round()), "{carried} bytes of {least} to {most}");
+        assert!(of(&connection, "packets_sent") >= BYTES as f64 / 65536.0);
+    });
 }
