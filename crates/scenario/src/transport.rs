@@ -48,6 +48,7 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
         delayed_ack: Some(RFC_DELAYED_ACK),
         limited_transmit: true,
         recovery: Recovery::Sack,
+        prr: false,
         receive_buffer: None,
         send_buffer: None,
         join: Join::Established,
@@ -78,6 +79,8 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
             max_rto: 120 * SECOND,
             rto_rule: RtoRule::Linux,
             delayed_ack: Some(DelayedAck { timeout: 40 * MS, every: 2 }),
+            recovery: Recovery::Rack,
+            prr: true,
             receive_buffer: Some(6 << 20),
             send_buffer: Some(4 << 20),
             ..rfc
@@ -103,6 +106,7 @@ pub(crate) struct Settings {
     delayed_ack: Option<DelayedAckSetting>,
     limited_transmit: Option<bool>,
     recovery: Option<Recovery>,
+    prr: Option<bool>,
     receive_buffer: Option<Option<u64>>,
     send_buffer: Option<Option<u64>>,
     join: Option<Join>,
@@ -124,7 +128,11 @@ impl Settings {
             Some(_) => Some(Profile::Rfc),
         };
         let linux_rule = |word| if word == "linux" { RtoRule::Linux } else { RtoRule::Rfc6298 };
-        let recovery = |word| if word == "sack" { Recovery::Sack } else { Recovery::NewReno };
+        let recovery = |word| match word {
+            "rack" => Recovery::Rack,
+            "sack" => Recovery::Sack,
+            _ => Recovery::NewReno,
+        };
         let join = |word| if word == "immediately" { Join::Immediately } else { Join::Established };
         Ok(Self {
             profile,
@@ -142,6 +150,7 @@ impl Settings {
             delayed_ack: read_delayed_ack(table)?,
             limited_transmit: table.boolean("limited_transmit")?,
             recovery: table.one_of("recovery")?.map(recovery),
+            prr: table.boolean("prr")?,
             receive_buffer: table.limit("receive_buffer")?,
             send_buffer: table.limit("send_buffer")?,
             join: table.one_of("join")?.map(join),
@@ -169,6 +178,7 @@ impl Settings {
         set(&mut to.rto_rule, self.rto_rule);
         set(&mut to.limited_transmit, self.limited_transmit);
         set(&mut to.recovery, self.recovery);
+        set(&mut to.prr, self.prr);
         set(&mut to.receive_buffer, self.receive_buffer);
         set(&mut to.send_buffer, self.send_buffer);
         set(&mut to.join, self.join);

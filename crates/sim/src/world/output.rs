@@ -4,7 +4,7 @@ use anabranch_link::Nanos;
 
 use super::{Phase, World, connection::Jitter};
 use crate::{
-    engine::{heads::Key, timers::TimerKind},
+    engine::heads::Key,
     packet::{NO_SACK, Packet, flags},
     scheduler::{self, Pick},
     tcp::{
@@ -117,12 +117,12 @@ impl<K: Key> World<'_, K> {
     }
 
     #[inline]
-    fn send_new(&mut self, index: usize, data_seq: u64, len: u16) {
+    pub(super) fn send_new(&mut self, index: usize, data_seq: u64, len: u16) {
         let number = self.endpoints[index].sender.next;
         self.send_segment(index, number, Segment { data_seq: data_seq as u32, len, ..Segment::default() }, 0);
     }
 
-    fn send_again(&mut self, index: usize, number: u64) {
+    pub(super) fn send_again(&mut self, index: usize, number: u64) {
         let segment = self.endpoints[index].sender.segments.get(number);
         self.send_segment(index, number, segment, flags::RETRANSMIT);
     }
@@ -153,10 +153,15 @@ impl<K: Key> World<'_, K> {
         };
         endpoint.sender.sent(number, segment, u32::from(bytes), now_us);
         if !endpoint.sender.timer.is_armed() {
-            let deadline = endpoint.sender.deadline(now);
-            endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+            endpoint.sender.restart_timer(now, &mut self.timers, index as u32);
         }
         let at = endpoint.jitter.as_mut().map_or(now, |jitter| jitter.delay(now));
+        if let Method::Rack(rack) = &mut endpoint.sender.method {
+            if extra_flags & flags::RETRANSMIT == 0 {
+                rack.probe.restart(now);
+            }
+            self.time_by_rack(index);
+        }
         self.emit(at, index, bytes, make);
     }
 
@@ -171,7 +176,7 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let connection = &self.connections[endpoint.connection as usize];
         let (mut bytes, mut sack) = (connection.ack_bytes, NO_SACK);
-        if endpoint.receiver.has_gap() && matches!(endpoint.sender.method, Method::Sack(_)) {
+        if endpoint.receiver.has_gap() && endpoint.sender.uses_sack() {
             let blocks = endpoint.receiver.sack_blocks();
             // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
             bytes = bytes.saturating_add(4 + 8 * u16::from(blocks.len));
