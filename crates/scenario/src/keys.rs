@@ -204,9 +204,15 @@ static TRANSPORT: Section = Section {
         key("limited_transmit", Kind::Bool, Optional("profile"), "RFC 3042."),
         key(
             "recovery",
-            Kind::OneOf(&["newreno", "sack"]),
+            Kind::OneOf(&["newreno", "sack", "rack"]),
             Optional("profile"),
-            "`newreno`: RFC 6582; `sack`: RFC 6675.",
+            "`newreno`: RFC 6582; `sack`: RFC 6675; `rack`: RACK-TLP, RFC 8985.",
+        ),
+        key(
+            "prr",
+            Kind::Bool,
+            Optional("profile"),
+            "Proportional rate reduction in fast recovery, RFC 9937; `newreno` goes without.",
         ),
         key(
             "receive_buffer",

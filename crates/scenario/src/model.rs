@@ -315,6 +315,8 @@ pub enum Recovery {
     NewReno,
     /// RFC 6675, by selective acknowledgements.
     Sack,
+    /// RACK-TLP (RFC 8985), by selective acknowledgements and the time of sending.
+    Rack,
 }
 
 /// When the further subflows of an MPTCP connection are opened.
@@ -380,6 +382,8 @@ pub struct Transport {
     pub limited_transmit: bool,
     /// Loss recovery.
     pub recovery: Recovery,
+    /// Proportional rate reduction (RFC 9937) in fast recovery; not with [`Recovery::NewReno`].
+    pub prr: bool,
     /// Receive buffer in bytes, of the connection (shared by the subflows); `None`: unlimited.
     pub receive_buffer: Option<u64>,
     /// Whether the window offered grows up to `receive_buffer` with what the application reads.

@@ -58,6 +58,7 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
         delayed_ack: Some(RFC_DELAYED_ACK),
         limited_transmit: true,
         recovery: Recovery::Sack,
+        prr: false,
         receive_buffer: None,
         receive_buffer_tuning: false,
         send_buffer: None,
@@ -93,6 +94,8 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
             max_rto: 120 * SECOND,
             rto_rule: RtoRule::Linux,
             delayed_ack: Some(LINUX_DELAYED_ACK),
+            recovery: Recovery::Rack,
+            prr: true,
             receive_buffer: Some(6 << 20),
             receive_buffer_tuning: true,
             send_buffer: Some(4 << 20),
@@ -119,6 +122,7 @@ pub(crate) struct Settings {
     delayed_ack: Option<DelayedAckSetting>,
     limited_transmit: Option<bool>,
     recovery: Option<Recovery>,
+    prr: Option<bool>,
     receive_buffer: Option<Option<u64>>,
     receive_buffer_tuning: Option<bool>,
     pacing: Option<bool>,
@@ -142,7 +146,11 @@ impl Settings {
             Some(_) => Some(Profile::Rfc),
         };
         let linux_rule = |word| if word == "linux" { RtoRule::Linux } else { RtoRule::Rfc6298 };
-        let recovery = |word| if word == "sack" { Recovery::Sack } else { Recovery::NewReno };
+        let recovery = |word| match word {
+            "rack" => Recovery::Rack,
+            "sack" => Recovery::Sack,
+            _ => Recovery::NewReno,
+        };
         let join = |word| if word == "immediately" { Join::Immediately } else { Join::Established };
         Ok(Self {
             profile,
@@ -160,6 +168,7 @@ impl Settings {
             delayed_ack: read_delayed_ack(table)?,
             limited_transmit: table.boolean("limited_transmit")?,
             recovery: table.one_of("recovery")?.map(recovery),
+            prr: table.boolean("prr")?,
             receive_buffer: table.limit("receive_buffer")?,
             receive_buffer_tuning: table.boolean("receive_buffer_tuning")?,
             pacing: table.boolean("pacing")?,
@@ -189,6 +198,7 @@ impl Settings {
         set(&mut to.rto_rule, self.rto_rule);
         set(&mut to.limited_transmit, self.limited_transmit);
         set(&mut to.recovery, self.recovery);
+        set(&mut to.prr, self.prr);
         set(&mut to.receive_buffer, self.receive_buffer);
         set(&mut to.receive_buffer_tuning, self.receive_buffer_tuning);
         set(&mut to.pacing, self.pacing);

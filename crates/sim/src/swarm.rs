@@ -38,6 +38,7 @@ struct Settings {
     join: &'static str,
     delayed_ack: &'static str,
     limited_transmit: bool,
+    prr: bool,
     initial_window: u64,
     window_cap: Option<u64>,
     receive_segments: Option<u64>,
@@ -130,6 +131,7 @@ impl Settings {
         add(&format!("limited_transmit = {}", self.limited_transmit));
         add(&format!("receive_buffer_tuning = {}", self.receive_buffer_tuning));
         add(&format!("pacing = {}", self.pacing));
+        add(&format!("prr = {}", self.prr));
         add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
         add(&format!("initial_window = \"{} packets\"", self.initial_window));
         let limits = [
@@ -199,13 +201,13 @@ fn settings() -> impl Strategy<Value = Settings> {
     let buffer = || of(1_u64..80);
     let words = (
         select(vec!["ns2", "rfc", "linux"]),
-        select(vec!["newreno", "sack"]),
+        select(vec!["newreno", "sack", "rack"]),
         select(vec!["minrtt", "roundrobin"]),
         select(vec!["immediately", "established"]),
         delayed_ack,
     );
     let jitter = prop_oneof![Just(0), 1_u64..5_000];
-    let numbers = (any::<bool>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
+    let numbers = (any::<bool>(), any::<bool>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
     let receiver_and_pacing = (any::<bool>(), any::<bool>(), select(vec!["v4", "v6"]));
     (words, numbers, receiver_and_pacing).prop_map(|(words, numbers, more)| Settings {
         profile: words.0,
@@ -214,11 +216,12 @@ fn settings() -> impl Strategy<Value = Settings> {
         join: words.3,
         delayed_ack: words.4,
         limited_transmit: numbers.0,
-        initial_window: numbers.1,
-        window_cap: numbers.2,
-        receive_segments: numbers.3,
-        send_segments: numbers.4,
-        send_jitter_us: numbers.5,
+        prr: numbers.1,
+        initial_window: numbers.2,
+        window_cap: numbers.3,
+        receive_segments: numbers.4,
+        send_segments: numbers.5,
+        send_jitter_us: numbers.6,
         receive_buffer_tuning: more.0,
         pacing: more.1,
         ip: more.2,

@@ -112,6 +112,7 @@ fn sysctls(transport: &Transport, mptcp: bool, timestamps: bool) -> BTreeMap<&'s
     let (sack, rack, probes) = match transport.recovery {
         Recovery::NewReno => (false, 0, 0),
         Recovery::Sack => (true, 0, 0),
+        Recovery::Rack => (true, 1, 3),
     };
     let mut sysctls = BTreeMap::from([
         ("net.ipv4.tcp_rmem", buffer(transport.receive_buffer, initial_receive)),

@@ -12,7 +12,7 @@ use crate::{
     plan::Plan,
     telemetry::{
         ConnectionMemory, ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler,
-        SocketDiag, memory::SocketMemory, mib, sockets,
+        SocketDiag, mib, sockets,
     },
     traffic::{Applications, ConnectionState},
 };
@@ -62,20 +62,10 @@ impl<'a> Observer<'a> {
     }
 
     /// Reads everything, at scenario time `now`.
-    ///
-    /// # Errors
-    /// [`BedError::System`] if the kernel does not answer.
-    pub(super) fn look(
-        &mut self,
-        now: Nanos,
-        applications: &Applications,
-        network: &Running,
-    ) -> Result<(), BedError> {
-        let asked: Result<Vec<_>, _> = self.diagnosis.iter_mut().map(SocketDiag::tcp).collect();
-        let sockets = asked.map_err(BedError::system("asking for the memory of sockets"))?;
+    pub(super) fn look(&mut self, now: Nanos, applications: &Applications, network: &Running) {
         let readings = Readings {
             connections: (0..self.plan.connections.len())
-                .map(|index| self.connection(index, applications.connections().get(index), &sockets))
+                .map(|index| self.connection(index, applications.connections().get(index)))
                 .collect(),
             datagrams: applications
                 .datagrams()
@@ -89,15 +79,9 @@ impl<'a> Observer<'a> {
             ..network_readings(&network.counters())
         };
         self.sampler.take(now, &readings);
-        Ok(())
     }
 
-    fn connection(
-        &self,
-        index: usize,
-        state: Option<&ConnectionState>,
-        sockets: &[Vec<SocketMemory>],
-    ) -> ConnectionReading {
+    fn connection(&mut self, index: usize, state: Option<&ConnectionState>) -> ConnectionReading {
         // Those of other programs tell us nothing while they run.
         let Some(state) = state else { return ConnectionReading::default() };
         let (model, plan) = (&self.scenario.connections[index], &self.plan.connections[index]);
@@ -109,11 +93,11 @@ impl<'a> Observer<'a> {
         };
         let Some((client, server)) = state.sockets() else { return reading };
         // A socket that has just closed answers with an error; its last figures stay.
-        if let Some((sample, memory)) = read(client, model.protocol, &sockets[plan.client]) {
+        if let Some((sample, memory)) = read(client, model.protocol, &mut self.diagnosis[plan.client]) {
             reading.send_memory_bytes = Some(memory.send_bytes());
             reading.sender = Some(sample);
         }
-        if let Some((_, memory)) = read(server, model.protocol, &sockets[plan.server]) {
+        if let Some((_, memory)) = read(server, model.protocol, &mut self.diagnosis[plan.server]) {
             reading.receive_memory_bytes = Some(memory.receive_bytes());
         }
         reading
@@ -158,10 +142,10 @@ impl<'a> Observer<'a> {
 fn read(
     socket: BorrowedFd<'_>,
     protocol: Protocol,
-    of_host: &[SocketMemory],
+    diagnosis: &mut SocketDiag,
 ) -> Option<(Sample, ConnectionMemory)> {
     let sample = sockets::sample(socket, protocol).ok()?;
-    let memory = ConnectionMemory::read(socket, &sample, of_host).ok()?;
+    let memory = ConnectionMemory::read(socket, &sample, diagnosis).ok()?;
     Some((sample, memory))
 }
 

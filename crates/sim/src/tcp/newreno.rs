@@ -5,7 +5,10 @@
 
 use anabranch_cc::CaState;
 
-use super::sender::{Absorbed, Method, Next, Sender, Verdict};
+use super::{
+    ack::{Absorbed, Verdict},
+    sender::{Method, Next, Sender},
+};
 
 /// Duplicate acknowledgements that mean loss (RFC 5681 section 3.2).
 pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
@@ -144,7 +147,7 @@ impl NewReno {
 fn state(sender: &mut Sender) -> &mut NewReno {
     match &mut sender.method {
         Method::NewReno(newreno) => newreno,
-        Method::Sack(_) => unreachable!("called for NewReno"),
+        Method::Sack(_) | Method::Rack(_) => unreachable!("called for NewReno"),
     }
 }
 
@@ -153,6 +156,7 @@ mod tests {
     use anabranch_scenario::model::{Recovery, Transport};
 
     use super::*;
+    use crate::tcp::ack::Ack;
     use crate::testing::{Alone, transport};
 
     fn sender() -> Alone {
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn rfc_5681_2_an_acknowledgement_that_carries_data_is_no_duplicate() {
         let mut sender = sender();
-        let absorbed = sender.0.absorb(0, &[], false, 0);
+        let absorbed = sender.0.absorb(&Ack { number: 0, sacks: &[], pure: false, echo_us: 0, now_us: 0 });
         assert!(!absorbed.duplicate);
         assert_eq!(sender.0.dupacks, 0);
     }

@@ -6,14 +6,18 @@
 //! retransmission is under way, which the letter of NextSeg's rule 4 would send twice at once.
 
 use anabranch_cc::CaState;
+use anabranch_scenario::model::Transport;
 
 use super::{
+    ack::{Absorbed, Ack, Verdict},
     newreno::DUPLICATE_THRESHOLD,
+    prr::Prr,
     segments::{LOST, RETRANSMITTED, SACKED},
-    sender::{Absorbed, Method, Next, Sender, Verdict},
+    sender::{Method, Next, Sender},
 };
 
-/// The scoreboard: counts over the segments between `una` and `next`; the marks are on the segments.
+/// The scoreboard: counts over the segments between `una` and `next`; the marks are on the segments. RACK-TLP keeps
+/// it too and differs in how it finds what is lost.
 #[derive(Default)]
 pub(crate) struct Scoreboard {
     sacked: u32,
@@ -24,7 +28,7 @@ pub(crate) struct Scoreboard {
     /// The three highest SACKed segments, plus one each, descending; 0 is none.
     highest: [u64; DUPLICATE_THRESHOLD as usize],
     /// All below has been examined for loss.
-    examined: u64,
+    pub(super) examined: u64,
     /// All lost segments below have been sent again.
     cursor: u64,
     /// The rescue retransmission of this recovery has been used (RFC 6675 section 4, NextSeg rule 4).
@@ -33,9 +37,24 @@ pub(crate) struct Scoreboard {
     forced: Option<u64>,
     /// Blocks of the last acknowledgement: what they cover has been marked.
     seen: Vec<(u64, u64)>,
+    pub(super) prr: Option<Box<Prr>>,
 }
 
 impl Scoreboard {
+    pub(crate) fn new(transport: &Transport) -> Self {
+        Self { prr: transport.prr.then(Box::default), ..Self::default() }
+    }
+
+    /// Segments SACKed now.
+    pub(super) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Whether a lost segment has not been sent again.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
     /// SetPipe (RFC 6675 section 4).
     pub(crate) fn pipe(&self, una: u64, next: u64) -> u32 {
         (next - una) as u32 - self.sacked - self.waiting + self.doubled
@@ -48,27 +67,38 @@ impl Scoreboard {
         self.doubled -= u32::from(flags & (LOST | RETRANSMITTED) == RETRANSMITTED);
     }
 
-    pub(crate) fn absorb(sender: &mut Sender, sacks: &[(u64, u64)], absorbed: &mut Absorbed, now_us: u32) {
+    /// The last copy of a segment is taken for lost; `flags` is what it was marked with.
+    pub(super) fn lose(&mut self, number: u64, flags: u8) {
+        self.forget(flags);
+        self.waiting += 1;
+        self.cursor = self.cursor.min(number);
+    }
+
+    /// Retransmissions begin at `una`, with the segment `forced` whatever the window says.
+    pub(super) fn begin(&mut self, una: u64, forced: Option<u64>) {
+        self.cursor = una;
+        self.rescued = false;
+        self.forced = forced;
+    }
+
+    pub(crate) fn absorb(sender: &mut Sender, ack: &Ack<'_>, absorbed: &mut Absorbed) {
         let una = sender.una;
         let limit = sender.next;
         let seen = std::mem::take(&mut board(sender).seen);
-        for &(from, to) in sacks {
+        for &(from, to) in ack.sacks {
             let (from, to) = (from.max(una), to.min(limit));
             let known = seen.iter().find(|&&(start, end)| start <= from && from < end);
             for number in known.map_or(from, |&(_, end)| end.min(to))..to {
-                Self::mark_sacked(sender, number, absorbed, now_us);
+                Self::mark_sacked(sender, number, ack, absorbed);
             }
         }
         let board = board(sender);
         board.seen = seen;
         board.seen.clear();
-        board.seen.extend_from_slice(sacks);
-        if absorbed.sacked > 0 {
-            Self::find_lost(sender, absorbed);
-        }
+        board.seen.extend_from_slice(ack.sacks);
     }
 
-    fn mark_sacked(sender: &mut Sender, number: u64, absorbed: &mut Absorbed, now_us: u32) {
+    fn mark_sacked(sender: &mut Sender, number: u64, ack: &Ack<'_>, absorbed: &mut Absorbed) {
         let segment = sender.segments.get(number);
         if segment.flags & SACKED != 0 {
             return;
@@ -84,11 +114,14 @@ impl Scoreboard {
                 std::mem::swap(kept, &mut candidate);
             }
         }
-        sender.deliver(segment, absorbed, now_us);
+        if let Method::Rack(rack) = &mut sender.method {
+            rack.delivered(number, segment, ack, sender.rtt.min_us);
+        }
+        sender.deliver(segment, absorbed, ack.now_us);
     }
 
     /// IsLost (RFC 6675 section 4): three SACKed segments above.
-    fn find_lost(sender: &mut Sender, absorbed: &mut Absorbed) {
+    pub(super) fn find_lost(sender: &mut Sender, absorbed: &mut Absorbed) {
         let una = sender.una;
         let board = board(sender);
         let third = board.highest[DUPLICATE_THRESHOLD as usize - 1];
@@ -136,10 +169,7 @@ impl Scoreboard {
         let una = sender.una;
         Self::mark_lost(sender, una);
         let under_way = sender.segments.get(una).flags & RETRANSMITTED != 0;
-        let board = board(sender);
-        board.cursor = una;
-        board.rescued = false;
-        board.forced = (!under_way).then_some(una);
+        board(sender).begin(una, (!under_way).then_some(una));
     }
 
     pub(crate) fn time_out(sender: &mut Sender) {
@@ -220,10 +250,11 @@ impl Scoreboard {
     pub(crate) fn sent_again(sender: &mut Sender, number: u64) {
         let flags = sender.segments.get(number).flags;
         debug_assert!(flags & (SACKED | RETRANSMITTED) == 0, "segment {number} is not missing");
+        let may_rescue = matches!(sender.method, Method::Sack(_));
         let board = board(sender);
         board.forced = None;
         match flags & LOST {
-            0 if number >= board.highest[0] => return,
+            0 if may_rescue && number >= board.highest[0] => return,
             0 => board.doubled += 1,
             _ => board.waiting -= 1,
         }
@@ -234,6 +265,7 @@ impl Scoreboard {
 fn board(sender: &mut Sender) -> &mut Scoreboard {
     match &mut sender.method {
         Method::Sack(board) => board,
+        Method::Rack(rack) => &mut rack.board,
         Method::NewReno(_) => unreachable!("called for SACK"),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Segment {
     pub(crate) first_sent_us: u32,
     /// Payload.
     pub(crate) len: u16,
-    /// [`SACKED`], [`LOST`], [`RETRANSMITTED`], [`APP_LIMITED`].
+    /// [`SACKED`], [`LOST`], [`RETRANSMITTED`], [`APP_LIMITED`], [`AGAIN`].
     pub(crate) flags: u8,
 }
 
@@ -28,6 +28,8 @@ pub(crate) const LOST: u8 = 1 << 1;
 pub(crate) const RETRANSMITTED: u8 = 1 << 2;
 /// Sent while the application kept the sender waiting.
 pub(crate) const APP_LIMITED: u8 = 1 << 3;
+/// Sent more than once.
+pub(crate) const AGAIN: u8 = 1 << 4;
 
 /// Slots of the smallest ring.
 const SMALLEST: usize = 8;

@@ -5,12 +5,14 @@ use anabranch_link::Nanos;
 use anabranch_scenario::model::{Recovery, Transport};
 
 use super::{
+    ack::{Absorbed, Ack, RateSample, Verdict},
     newreno::NewReno,
+    rack::Rack,
     rtt::Rtt,
     sack::Scoreboard,
     segments::{self, Segment, Segments},
 };
-use crate::engine::timers::Lazy;
+use crate::engine::timers::{Lazy, TimerKind, Timers};
 
 /// What may be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,48 +23,6 @@ pub(crate) enum Next {
     New,
     /// Nothing.
     Wait,
-}
-
-/// What recovery makes of an acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// Nothing changes.
-    Continue,
-    /// Loss has been detected: ask for ssthresh and enter recovery.
-    Enter,
-    /// Recovery is over: the window becomes ssthresh.
-    Leave,
-}
-
-/// Delivery rate over the flight of the newest segment that an acknowledgement covers.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RateSample {
-    pub(crate) prior_delivered: u32,
-    pub(crate) delivered: u32,
-    pub(crate) snd_us: u32,
-    pub(crate) rcv_us: u32,
-    pub(crate) app_limited: bool,
-    taken: bool,
-}
-
-/// What an acknowledgement has changed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Absorbed {
-    /// Segments acknowledged cumulatively.
-    pub(crate) acked: u32,
-    /// Those of them that no earlier acknowledgement has reported or implied as delivered: what may raise the
-    /// window.
-    pub(crate) fresh: u32,
-    pub(crate) sacked: u32,
-    pub(crate) newly_lost: u32,
-    pub(crate) acked_bytes: u64,
-    pub(crate) prior_in_flight: u32,
-    pub(crate) duplicate: bool,
-    pub(crate) round_start: bool,
-    pub(crate) rate: RateSample,
-    /// One-way delay of the packet that was echoed, plus what its acknowledgement waited.
-    pub(crate) owd_us: u32,
-    pub(crate) owd_valid: bool,
 }
 
 /// Counters since the start.
@@ -84,6 +44,7 @@ pub(crate) struct SenderCounters {
 pub(crate) enum Method {
     NewReno(NewReno),
     Sack(Scoreboard),
+    Rack(Box<Rack>),
 }
 
 /// State of one sending half.
@@ -140,7 +101,8 @@ impl Sender {
             limited_transmit: transport.limited_transmit,
             method: match transport.recovery {
                 Recovery::NewReno => Method::NewReno(NewReno::default()),
-                Recovery::Sack => Method::Sack(Scoreboard::default()),
+                Recovery::Sack => Method::Sack(Scoreboard::new(transport)),
+                Recovery::Rack => Method::Rack(Box::new(Rack::new(Scoreboard::new(transport)))),
             },
             rtt: Rtt::new(transport),
             timer: Lazy::default(),
@@ -166,6 +128,7 @@ impl Sender {
         match &self.method {
             Method::NewReno(newreno) => newreno.in_flight(self),
             Method::Sack(board) => board.pipe(self.una, self.next),
+            Method::Rack(rack) => rack.board.pipe(self.una, self.next),
         }
     }
 
@@ -179,7 +142,7 @@ impl Sender {
     pub(crate) fn next_to_send(&mut self) -> Next {
         match &self.method {
             Method::NewReno(_) => NewReno::next_to_send(self),
-            Method::Sack(_) => Scoreboard::next_to_send(self),
+            Method::Sack(_) | Method::Rack(_) => Scoreboard::next_to_send(self),
         }
     }
 
@@ -189,21 +152,35 @@ impl Sender {
         self.next_to_send() == Next::New
     }
 
-    /// Takes an acknowledgement into account: everything below `ack` has arrived, and the blocks too. Only a
-    /// packet without payload (`pure`) can be a duplicate (RFC 5681 section 2).
+    /// Whether selective acknowledgements are used.
     #[inline]
-    pub(crate) fn absorb(&mut self, ack: u64, sacks: &[(u64, u64)], pure: bool, now_us: u32) -> Absorbed {
+    pub(crate) fn uses_sack(&self) -> bool {
+        !matches!(self.method, Method::NewReno(_))
+    }
+
+    /// Takes an acknowledgement into account.
+    #[inline(always)]
+    pub(crate) fn absorb(&mut self, ack: &Ack<'_>) -> Absorbed {
         let mut absorbed = Absorbed { prior_in_flight: self.in_flight(), ..Absorbed::default() };
-        if ack > self.una {
-            self.acknowledge_up_to(ack, &mut absorbed, now_us);
+        if ack.number > self.una {
+            self.acknowledge_up_to(ack, &mut absorbed);
         }
         match &mut self.method {
             Method::NewReno(newreno) => {
-                absorbed.duplicate = pure && ack == self.una && absorbed.acked == 0 && self.next > self.una;
+                absorbed.duplicate =
+                    ack.pure && ack.number == self.una && absorbed.acked == 0 && self.next > self.una;
                 newreno.note_duplicate(absorbed.duplicate);
             }
             Method::Sack(_) => {
-                Scoreboard::absorb(self, sacks, &mut absorbed, now_us);
+                Scoreboard::absorb(self, ack, &mut absorbed);
+                if absorbed.sacked > 0 {
+                    Scoreboard::find_lost(self, &mut absorbed);
+                }
+                absorbed.duplicate = absorbed.acked == 0 && absorbed.sacked > 0;
+            }
+            Method::Rack(_) => {
+                Scoreboard::absorb(self, ack, &mut absorbed);
+                Rack::absorbed(self, ack, &absorbed);
                 absorbed.duplicate = absorbed.acked == 0 && absorbed.sacked > 0;
             }
         }
@@ -215,31 +192,34 @@ impl Sender {
         absorbed
     }
 
-    #[inline]
-    fn acknowledge_up_to(&mut self, ack: u64, absorbed: &mut Absorbed, now_us: u32) {
-        for number in self.una..ack {
+    #[inline(always)]
+    fn acknowledge_up_to(&mut self, ack: &Ack<'_>, absorbed: &mut Absorbed) {
+        for number in self.una..ack.number {
             let segment = self.segments.get(number);
             absorbed.acked_bytes += u64::from(segment.len);
-            if segment.flags & segments::SACKED == 0 {
+            let fresh = segment.flags & segments::SACKED == 0;
+            if fresh {
                 absorbed.fresh += 1;
-                self.deliver(segment, absorbed, now_us);
+                self.deliver(segment, absorbed, ack.now_us);
             }
-            if let Method::Sack(board) = &mut self.method {
-                board.forget(segment.flags);
+            match &mut self.method {
+                Method::NewReno(_) => {}
+                Method::Sack(board) => board.forget(segment.flags),
+                Method::Rack(rack) => rack.acknowledged(number, segment, ack, self.rtt.min_us),
             }
         }
-        absorbed.acked = (ack - self.una) as u32;
-        self.una = ack;
-        self.segments.settle(ack, self.next);
+        absorbed.acked = (ack.number - self.una) as u32;
+        self.una = ack.number;
+        self.segments.settle(self.una, self.next);
         self.bytes_acked += absorbed.acked_bytes;
         self.bytes_since_loss += absorbed.acked_bytes;
-        if ack > self.round_ends {
+        if self.una > self.round_ends {
             absorbed.round_start = true;
             self.round_ends = self.next;
         }
         let after_timeout = self.state == CaState::Loss;
         if let Method::NewReno(newreno) = &mut self.method {
-            absorbed.fresh = newreno.acknowledged_up_to(ack, absorbed.acked, after_timeout);
+            absorbed.fresh = newreno.acknowledged_up_to(self.una, absorbed.acked, after_timeout);
         }
         self.rtt.end_back_off();
     }
@@ -264,12 +244,13 @@ impl Sender {
         rate.delivered = (self.delivered as u32).wrapping_sub(rate.prior_delivered);
     }
 
-    /// What recovery makes of what has been absorbed.
-    #[inline]
-    pub(crate) fn judge(&mut self, absorbed: &Absorbed) -> Verdict {
+    /// What recovery makes of what has been absorbed, and of the time that has passed.
+    #[inline(always)]
+    pub(crate) fn judge(&mut self, absorbed: &mut Absorbed, now: Nanos) -> Verdict {
         match &self.method {
             Method::NewReno(_) => NewReno::judge(self, absorbed),
             Method::Sack(_) => Scoreboard::judge(self, absorbed),
+            Method::Rack(_) => Rack::judge(self, absorbed, now),
         }
     }
 
@@ -286,7 +267,20 @@ impl Sender {
         match &self.method {
             Method::NewReno(_) => NewReno::enter(self),
             Method::Sack(_) => Scoreboard::enter(self),
+            Method::Rack(_) => Rack::enter(self),
         }
+        if let Some(prr) = self.prr() {
+            prr.begin();
+        }
+    }
+
+    /// A loss has been repaired without a recovery; congestion control takes it as one all the same.
+    pub(crate) fn note_repaired(&mut self, ssthresh: u32) {
+        self.prior_cwnd = self.cwnd;
+        self.ssthresh = ssthresh;
+        self.cwnd = ssthresh.min(self.clamp);
+        self.cwnd_cnt = 0;
+        self.lost_again();
     }
 
     /// Leaves recovery, fast or after a timeout.
@@ -312,7 +306,7 @@ impl Sender {
     }
 
     /// The retransmission timer has expired (RFC 5681 section 3.1, RFC 6298 section 5).
-    pub(crate) fn time_out(&mut self, ssthresh: Option<u32>) {
+    pub(crate) fn time_out(&mut self, ssthresh: Option<u32>, now: Nanos) {
         if let Some(ssthresh) = ssthresh {
             self.prior_cwnd = self.cwnd;
             self.ssthresh = ssthresh;
@@ -328,6 +322,7 @@ impl Sender {
         match &self.method {
             Method::NewReno(_) => NewReno::time_out(self),
             Method::Sack(_) => Scoreboard::time_out(self),
+            Method::Rack(_) => Rack::time_out(self, now),
         }
     }
 
@@ -360,13 +355,19 @@ impl Sender {
             self.next += 1;
             if let Method::NewReno(newreno) = &mut self.method {
                 newreno.sent_new(number);
+            } else if let Some(prr) = self.prr() {
+                prr.sent();
             }
         } else {
             self.counters.retransmits += 1;
-            *self.segments.get_mut(number) = stamped;
+            *self.segments.get_mut(number) = Segment { flags: stamped.flags | segments::AGAIN, ..stamped };
             match &mut self.method {
                 Method::NewReno(newreno) => newreno.sent_again(number),
                 Method::Sack(_) => Scoreboard::sent_again(self, number),
+                Method::Rack(_) => Rack::sent_again(self, number, now_us),
+            }
+            if let Some(prr) = self.prr() {
+                prr.sent();
             }
         }
     }
@@ -414,10 +415,14 @@ impl Sender {
         !matches!(self.state, CaState::Recovery | CaState::Cwr)
     }
 
-    /// When the retransmission timer should expire if it is set now.
+    /// Sets the retransmission timer, or sets it anew (RFC 6298 section 5).
     #[inline]
-    pub(crate) fn deadline(&self, now: Nanos) -> Nanos {
-        now + self.rtt.rto()
+    pub(crate) fn restart_timer(&mut self, now: Nanos, timers: &mut Timers, index: u32) {
+        let deadline = now + self.rtt.rto();
+        if let Method::Rack(rack) = &mut self.method {
+            rack.restart_retransmission(deadline);
+        }
+        self.timer.arm(deadline, timers, TimerKind::Retransmit, index);
     }
 
     /// Whether an acknowledgement of new data restarts the timer (RFC 6298 section 5.3; during NewReno's
@@ -478,7 +483,8 @@ mod tests {
     #[test]
     fn the_rate_sample_is_what_was_delivered_over_the_flight_of_the_newest_segment() {
         let mut sender = Alone::new(Recovery::NewReno, 2);
-        let absorbed = sender.0.absorb(2, &[], true, 40_000);
+        let absorbed =
+            sender.0.absorb(&Ack { number: 2, sacks: &[], pure: true, echo_us: 0, now_us: 40_000 });
         assert_eq!((absorbed.rate.delivered, absorbed.rate.rcv_us), (2, 40_000));
         assert_eq!(sender.0.delivered, 2);
     }

@@ -6,7 +6,7 @@ use anabranch_cc::{
 };
 
 use super::{Endpoint, Phase, World, connection::Group};
-use crate::{engine::heads::Key, tcp::sender::Absorbed};
+use crate::{engine::heads::Key, tcp::ack::Absorbed};
 
 /// Peers and words of a subflow that is coupled with none.
 pub(super) struct Idle {

@@ -7,7 +7,7 @@ use anabranch_scenario::model::Join;
 
 use super::{Phase, World};
 use crate::{
-    engine::{heads::Key, timers::TimerKind},
+    engine::heads::Key,
     packet::{Packet, flags},
 };
 
@@ -49,8 +49,7 @@ impl<K: Key> World<'_, K> {
 
     fn arm_handshake(&mut self, index: usize) {
         let sender = &mut self.endpoints[index].sender;
-        let deadline = sender.deadline(self.now);
-        sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+        sender.restart_timer(self.now, &mut self.timers, index as u32);
     }
 
     /// The timer of an endpoint in its handshake has expired: the opener repeats its last packet.

@@ -2,13 +2,14 @@
 
 use anabranch_cc::{CaState, Controller, Kind};
 
-use super::{Phase, World};
+use super::World;
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
     tcp::{
+        ack::{Absorbed, Ack, Verdict},
         receiver::{Arrival, Receiver},
-        sender::{Absorbed, Verdict},
+        sender::Method,
     },
 };
 
@@ -114,8 +115,8 @@ impl<K: Key> World<'_, K> {
         let now = self.now;
         let now_us = self.now_us();
         let endpoint = &mut self.endpoints[index];
-        let ack = unwrap(packet.ack, endpoint.sender.una);
-        assert!(ack <= endpoint.sender.next, "an acknowledgement of what was never sent");
+        let number = unwrap(packet.ack, endpoint.sender.una);
+        assert!(number <= endpoint.sender.next, "an acknowledgement of what was never sent");
         let mut ranges = [(0, 0); MAX_SACK_BLOCKS];
         let blocks = self.net.sacks.take(packet.sack);
         endpoint.receiver.note_timestamp(packet.tsval);
@@ -124,7 +125,9 @@ impl<K: Key> World<'_, K> {
             *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));
         }
         let sacks = &ranges[..usize::from(blocks.len)];
-        let mut absorbed = endpoint.sender.absorb(ack, sacks, !packet.has(flags::DATA), now_us);
+        let pure = !packet.has(flags::DATA);
+        let ack = Ack { number, sacks, pure, echo_us: packet.tsecr, now_us };
+        let mut absorbed = endpoint.sender.absorb(&ack);
         absorbed.owd_us = packet.tsval.wrapping_sub(packet.tsecr);
         absorbed.owd_valid = true;
 
@@ -136,7 +139,7 @@ impl<K: Key> World<'_, K> {
                 self.congestion(index, &absorbed, Some(rtt_us), Controller::rtt_sample);
             }
         }
-        self.recover(index, &absorbed);
+        self.recover(index, &mut absorbed);
         self.grow(index, &absorbed, rtt_us);
 
         let endpoint = &mut self.endpoints[index];
@@ -146,16 +149,34 @@ impl<K: Key> World<'_, K> {
             if sender.outstanding() == 0 {
                 sender.timer.disarm();
             } else if sender.restarts_timer() {
-                let deadline = sender.deadline(now);
-                sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+                sender.restart_timer(now, &mut self.timers, index as u32);
+            }
+            if let Method::Rack(rack) = &mut sender.method {
+                rack.probe.restart(now);
             }
         }
         self.acknowledge_data(index, packet, &absorbed);
         self.push(index);
+        self.time_by_rack(index);
     }
 
-    fn recover(&mut self, index: usize, absorbed: &Absorbed) {
-        match self.endpoints[index].sender.judge(absorbed) {
+    /// Does what recovery makes of an acknowledgement, or of the end of a reordering window.
+    #[inline(always)]
+    pub(super) fn recover(&mut self, index: usize, absorbed: &mut Absorbed) {
+        let sender = &mut self.endpoints[index].sender;
+        match sender.judge(absorbed, self.now) {
+            Verdict::Continue => {
+                if sender.state == CaState::Recovery {
+                    sender.reduce_window(absorbed);
+                }
+            }
+            verdict => self.follow(index, verdict, absorbed),
+        }
+    }
+
+    #[inline(never)]
+    fn follow(&mut self, index: usize, verdict: Verdict, absorbed: &mut Absorbed) {
+        match verdict {
             Verdict::Continue => {}
             Verdict::Enter => {
                 let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
@@ -163,14 +184,23 @@ impl<K: Key> World<'_, K> {
                 sender.enter_recovery(ssthresh);
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
                 // silent, and a steady RTT would else time out just before its acknowledgement.
-                let deadline = sender.deadline(self.now);
-                sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+                sender.restart_timer(self.now, &mut self.timers, index as u32);
+                sender.reduce_window(absorbed);
+            }
+            Verdict::Repaired => {
+                let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
+                self.endpoints[index].sender.note_repaired(ssthresh);
+                self.congestion(index, absorbed, None, Controller::recovery_exit);
             }
             Verdict::Leave => {
                 let was = self.endpoints[index].sender.state;
                 self.endpoints[index].sender.leave_recovery();
                 if was == CaState::Recovery {
                     self.congestion(index, absorbed, None, Controller::recovery_exit);
+                }
+                // What was sent in this recovery may be known to be lost: that is the next one.
+                if let Method::Rack(_) = self.endpoints[index].sender.method {
+                    self.recover(index, absorbed);
                 }
             }
         }
@@ -209,34 +239,5 @@ impl<K: Key> World<'_, K> {
         if !connection.joining && data_ack > 0 {
             self.open_joins(number);
         }
-    }
-
-    /// The retransmission timer of an endpoint has expired.
-    pub(super) fn retransmission_timer(&mut self, index: usize) {
-        if self.endpoints[index].phase != Phase::Established {
-            self.repeat_handshake(index);
-            return;
-        }
-        if self.endpoints[index].sender.outstanding() == 0 {
-            return;
-        }
-        let nothing = Absorbed::default();
-        let ssthresh = self.endpoints[index]
-            .sender
-            .timeout_begins_episode()
-            .then(|| self.congestion(index, &nothing, None, Controller::loss));
-        self.endpoints[index].sender.time_out(ssthresh);
-        self.congestion(index, &nothing, None, Controller::rto);
-        let endpoint = &mut self.endpoints[index];
-        let deadline = endpoint.sender.deadline(self.now);
-        endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
-        let connection = &mut self.connections[endpoint.connection as usize];
-        if connection.is_mptcp() {
-            for number in endpoint.sender.una..endpoint.sender.next {
-                let meta = &mut connection.sides[index & 1].send;
-                meta.reinject(unwrap(endpoint.sender.segments.get(number).data_seq, meta.una));
-            }
-        }
-        self.push(index);
     }
 }

@@ -8,6 +8,7 @@ mod connection;
 mod handshake;
 mod input;
 mod output;
+mod timeouts;
 
 use std::sync::atomic::Ordering;
 
@@ -107,7 +108,7 @@ impl<K: Key> World<'_, K> {
         match id.kind {
             TimerKind::Retransmit => {
                 if self.endpoints[index].sender.timer.fires(time, &mut self.timers, id) {
-                    self.retransmission_timer(index);
+                    self.loss_timer(index);
                 }
             }
             TimerKind::DelayedAck => {

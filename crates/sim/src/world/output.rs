@@ -147,13 +147,13 @@ impl<K: Key> World<'_, K> {
     }
 
     #[inline]
-    fn send_new(&mut self, index: usize, data_seq: u64, len: u16, last: bool) {
+    pub(super) fn send_new(&mut self, index: usize, data_seq: u64, len: u16, last: bool) {
         let number = self.endpoints[index].sender.next;
         let segment = Segment { data_seq: data_seq as u32, len, ..Segment::default() };
         self.send_segment(index, number, segment, if last { flags::PUSH } else { 0 });
     }
 
-    fn send_again(&mut self, index: usize, number: u64) {
+    pub(super) fn send_again(&mut self, index: usize, number: u64) {
         let segment = self.endpoints[index].sender.segments.get(number);
         self.send_segment(index, number, segment, flags::RETRANSMIT);
     }
@@ -184,13 +184,18 @@ impl<K: Key> World<'_, K> {
         };
         endpoint.sender.sent(number, segment, u32::from(bytes), now_us);
         if !endpoint.sender.timer.is_armed() {
-            let deadline = endpoint.sender.deadline(now);
-            endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+            endpoint.sender.restart_timer(now, &mut self.timers, index as u32);
         }
         if endpoint.pacer.is_some() {
             note_paced(endpoint, now, segment.len);
         }
         let at = endpoint.jitter.as_mut().map_or(now, |jitter| jitter.delay(now));
+        if let Method::Rack(rack) = &mut endpoint.sender.method {
+            if extra_flags & flags::RETRANSMIT == 0 {
+                rack.probe.restart(now);
+            }
+            self.time_by_rack(index);
+        }
         self.emit(at, index, bytes, make);
     }
 
@@ -205,7 +210,7 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let connection = &self.connections[endpoint.connection as usize];
         let (mut bytes, mut sack) = (connection.ack_bytes, NO_SACK);
-        if endpoint.receiver.has_gap() && matches!(endpoint.sender.method, Method::Sack(_)) {
+        if endpoint.receiver.has_gap() && endpoint.sender.uses_sack() {
             let blocks = endpoint.receiver.sack_blocks();
             // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
             bytes = bytes.saturating_add(4 + 8 * u16::from(blocks.len));

@@ -7,5 +7,6 @@ mod handshake;
 mod mptcp;
 mod newreno;
 mod packets;
+mod rack;
 mod receiver;
 mod sack;
