@@ -53,7 +53,9 @@ pub fn skip(test: &str) -> bool {
     let enable = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed";
     let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {error}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {error}; enable with: {enable}").expect("stderr is open");
+    // In one piece, for other tests write too.
+    let line = format!("SKIPPED: {test}: {error}; enable with: {enable}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
     true
 }
 
