@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         let (role, folder) = (arguments[2].clone(), PathBuf::from(&arguments[3]));
         return supervised(|interrupt| play(&role, &folder, interrupt));
     }
-    let tests: [(&str, Test); 9] = [
+    let tests: [(&str, Test); 10] = [
         ("the_exit_code_tells_how_the_work_ended", exit_codes),
         ("a_panic_of_the_work_cleans_up_and_fails", panic),
         ("an_interrupt_of_either_process_ends_the_run_in_order", interrupt_of_one),
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         ("the_supervisor_removes_what_a_killed_worker_leaves", killed_worker),
         ("a_worker_without_supervisor_winds_up", killed_supervisor),
         ("the_next_session_removes_what_both_leave_when_killed", killed_both),
+        ("ten_runs_that_end_at_any_moment_leave_nothing", any_moment),
     ];
     let trial = |(name, test): (&'static str, Test)| {
         Trial::test(name, move || {
@@ -71,6 +72,7 @@ fn play(role: &str, folder: &Path, interrupt: &Interrupt) -> Result<(), BedError
         "input" => Err(BedError::Input("no such link".to_owned())),
         "unavailable" => Err(BedError::Unavailable("no TUN".to_owned())),
         "hold" | "panic" => hold(role == "panic", folder, interrupt),
+        "churn" => churn(interrupt),
         _ => panic!("no role {role}"),
     }
 }
@@ -94,6 +96,17 @@ fn hold(panic: bool, folder: &Path, interrupt: &Interrupt) -> Result<(), BedErro
     writeln!(io::stdout(), "winding up").expect("the test reads");
     sleeper.kill().and_then(|()| sleeper.wait()).map_err(BedError::system("ending sleep"))?;
     interrupt.check()
+}
+
+/// Says its number, then builds and drops until it is interrupted.
+fn churn(interrupt: &Interrupt) -> Result<(), BedError> {
+    writeln!(io::stdout(), "{}", std::process::id()).expect("the test reads");
+    let session = Session::begin_within(BED_PATIENCE)?;
+    let plan = plan(vec![host("churned", &[&["10.9.0.1"]]), host("churned2", &[&["10.9.0.2", "fd00:9::2"]])]);
+    loop {
+        interrupt.check()?;
+        Lab::build(&plan, &session)?;
+    }
 }
 
 /// This program in a role, as a process group of its own.
@@ -345,4 +358,24 @@ fn killed_both(name: &str) {
     assert_eq!(session.removed(), expected);
     drop(session);
     remains.assert_none();
+}
+
+fn any_moment(name: &str) {
+    if skip(name) {
+        return;
+    }
+    for run in 0..10 {
+        let (mut supervisor, _folder) = start("churn");
+        let mut output = BufReader::new(supervisor.stdout.take().unwrap());
+        let mut worker = String::new();
+        output.read_line(&mut worker).unwrap();
+        thread::sleep(Duration::from_millis(17 * run));
+        let (victim, code) =
+            if run % 2 == 0 { (worker.trim().parse().unwrap(), 1) } else { (supervisor.id() as i32, 130) };
+        send(victim, if code == 1 { Signal::SIGKILL } else { Signal::SIGINT });
+        let ended = ended(&mut supervisor, &mut output);
+        assert_eq!(ended.status.code(), Some(code), "run {run}: {}", ended.errors);
+        assert_eq!(namespaces(), Vec::<String>::new(), "run {run}: {}", ended.errors);
+        assert!(!Path::new("/run/anabranch").exists(), "run {run}: {}", ended.errors);
+    }
 }

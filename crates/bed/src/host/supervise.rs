@@ -35,7 +35,7 @@ const UNAVAILABLE: u8 = 4;
 /// Plus the signal's number, as shells count: 130 for SIGINT, 143 for SIGTERM.
 const INTERRUPTED: u8 = 128;
 
-/// How long helper programs of a killed worker may take to their end before what they do is cleaned up.
+/// How long helper programs of a killed worker may take to their end.
 const ORPHANS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does `work` in a process of its own under supervision, and says on stderr why it failed if it does.
@@ -166,14 +166,12 @@ fn supervise(worker: Pid, signals: &SigSet) -> u8 {
 
 /// Cleans up after a worker that could not.
 fn after_death(signal: Signal) -> u8 {
-    const STEP: Duration = Duration::from_millis(10);
-    let mut waited = Duration::ZERO;
-    // An `ip netns add` that still runs would otherwise make its namespace after the cleaning.
-    while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok() && waited < ORPHANS_PATIENCE {
-        thread::sleep(STEP);
-        waited += STEP;
-    }
-    let cleaned = match session::clean() {
+    let cleaned = session::clean().and_then(|mut removed| {
+        await_orphans();
+        removed.extend(session::clean()?);
+        Ok(removed)
+    });
+    let cleaned = match cleaned {
         Ok(removed) if removed.is_empty() => "it has left nothing behind".to_owned(),
         Ok(removed) => format!("removed what it has left: {}", removed.join(", ")),
         // Without the rights it has made nothing; the next bed cleans when it begins.
@@ -183,6 +181,17 @@ fn after_death(signal: Signal) -> u8 {
     };
     say(&format!("error: the bed was killed by {signal}; {cleaned}"));
     FAILED
+}
+
+/// Waits for helper programs of the dead worker: an `ip netns add` that still runs makes its namespace after a
+/// first cleaning.
+fn await_orphans() {
+    const STEP: Duration = Duration::from_millis(10);
+    let mut waited = Duration::ZERO;
+    while waitpid(None, Some(WaitPidFlag::WNOHANG)).is_ok() && waited < ORPHANS_PATIENCE {
+        thread::sleep(STEP);
+        waited += STEP;
+    }
 }
 
 /// Says what went wrong, and returns the exit code for it.

@@ -64,7 +64,9 @@ pub const BED_PATIENCE: Duration = Duration::from_secs(300);
 pub fn skip_for(test: &str, why: &str, enable: &str) {
     let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
     assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {why}; enable with: {enable}").expect("stderr is open");
+    // In one piece, for other tests write too.
+    let line = format!("SKIPPED: {test}: {why}; enable with: {enable}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
 }
 
 /// The host as a test bed; tests wait for one another.
