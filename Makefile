@@ -15,7 +15,7 @@ export PIP_CONSTRAINT := $(CURDIR)/python/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find algorithms \
+ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find algorithms build \
 	crates/cc crates/link crates/policy crates/python crates/record crates/scenario crates/sim \
 	-type f -not -path '*/tests/*' 2>/dev/null)
 C_SOURCES := $(shell find algorithms crates -name '*.[ch]' -not -path '*/target/*')
@@ -24,7 +24,7 @@ DEMO := scenarios/papers/mfvl/setup3.toml
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(VENV)/.engine ## compare MFVL with LIA in the smart-gas scenario, 20 seeds each
@@ -35,9 +35,14 @@ demo: $(VENV)/.engine ## compare MFVL with LIA in the smart-gas scenario, 20 see
 .PHONY: setup
 setup: $(VENV)/.engine $(VENV)/.dev ## install the laboratory and the developers' tools into .venv/
 
+.PHONY: bed
+bed: ## build target/release/anabranch-bed, which runs scenarios on this machine's kernel
+	@missing=$$(.ci/linux-packages) || { echo "packages are missing: sudo apt-get install $$missing" >&2; exit 1; }
+	cargo build --release -p anabranch-bed
+
 .PHONY: test
 test: setup ## run every test this machine can run; the others are skipped by name
-	.ci/test-kernel
+	.ci/test-linux
 	cargo test
 	$(BIN)/pytest
 
@@ -45,6 +50,10 @@ test: setup ## run every test this machine can run; the others are skipped by na
 bench: tools ## print packet-hops per second and peak memory of the workloads in scenarios/bench/
 	cargo build --release --bin anabranch-bench
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
+
+.PHONY: agreement
+agreement: $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
+	$(BIN)/anabranch agreement --write docs/agreement.md
 
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python

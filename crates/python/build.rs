@@ -1,11 +1,9 @@
-//! Names the build of the engine after its sources, so that a run made by other sources is never reused.
+//! Names the build of the simulator after its sources.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+#[path = "../../build/sources.rs"]
+mod sources;
 
-/// What decides a result, relative to the repository.
+/// What decides a result.
 const SOURCES: [&str; 14] = [
     "algorithms",
     "Cargo.lock",
@@ -24,33 +22,5 @@ const SOURCES: [&str; 14] = [
 ];
 
 fn main() {
-    let manifest = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
-    let repository = Path::new(&manifest).join("../..");
-    let mut files = Vec::new();
-    for source in SOURCES {
-        println!("cargo::rerun-if-changed={}", repository.join(source).display());
-        collect(&repository, Path::new(source), &mut files);
-    }
-    files.sort();
-    let mut hasher = blake3::Hasher::new();
-    for file in files {
-        let content = fs::read(repository.join(&file)).expect("a source file can be read");
-        hasher.update(file.to_str().expect("source names are ASCII").as_bytes());
-        hasher.update(&(content.len() as u64).to_le_bytes());
-        hasher.update(&content);
-    }
-    let digits = &hasher.finalize().to_hex()[..12];
-    println!("cargo::rustc-env=ANABRANCH_SOURCES={digits}");
-}
-
-fn collect(repository: &Path, source: &Path, files: &mut Vec<PathBuf>) {
-    let path = repository.join(source);
-    if path.is_dir() {
-        for entry in fs::read_dir(&path).expect("a source folder can be read") {
-            let entry = entry.expect("a source folder can be read");
-            collect(repository, &source.join(entry.file_name()), files);
-        }
-    } else {
-        files.push(source.to_owned());
-    }
+    sources::name_after(&SOURCES);
 }

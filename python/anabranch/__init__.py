@@ -20,6 +20,7 @@ from anabranch._engine import (
     RunFolderError,
     ScenarioError,
 )
+from anabranch.bed import KernelOptions, Unavailable
 from anabranch.experiment import Experiment, load
 from anabranch.results import Run, Runs, Series, open_run
 
@@ -29,6 +30,7 @@ __all__ = [
     "AnabranchError",
     "Cancelled",
     "Experiment",
+    "KernelOptions",
     "OutputError",
     "Run",
     "RunError",
@@ -36,6 +38,7 @@ __all__ = [
     "Runs",
     "ScenarioError",
     "Series",
+    "Unavailable",
     "__version__",
     "load",
     "open_run",

@@ -30,6 +30,11 @@ class Variant:
         return dict(self.runs[0].manifest["overrides"])
 
     @property
+    def engine(self) -> str:
+        """What carried the packets, ``sim`` or ``kernel``."""
+        return self.runs[0].engine
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """Seeds, ascending."""
         return tuple(run.seed for run in self.runs)
@@ -62,54 +67,91 @@ def collect(paths: Sequence[Path]) -> Collection:
     ----------
     paths
         Run folders, or folders with run folders somewhere in them. From the latter, runs of other
-        versions are left out if there are runs of this one.
+        versions of an engine are left out: of the simulator, if there are runs of this version; of the
+        kernel engine, those of all versions but that of the youngest run.
 
     Returns
     -------
     Collection
-        Variants in the order of ``paths``, within a folder by their overrides.
+        Variants in the order of ``paths``, within a folder by their overrides, the simulator first. Runs
+        that do not count are in no variant; the notes name them.
 
     Raises
     ------
     RunFolderError
-        If a folder holds no run, or a damaged one.
+        If a folder holds no run, or a damaged one; if no run counts.
     """
     by_key: dict[str, dict[int, Run]] = {}
     notes = []
     for path in paths:
         found, left_out = _runs_in(path)
-        if left_out:
-            notes.append(f"{path}: {left_out} runs of other versions of anabranch are left out")
+        notes += left_out
         for run in found:
-            by_key.setdefault(run.key, {}).setdefault(run.seed, run)
+            if run.invalid:
+                notes.append(f"{run.path}: does not count: {'; '.join(run.invalid)}")
+            else:
+                by_key.setdefault(run.key, {}).setdefault(run.seed, run)
+    if not by_key:
+        raise _engine.RunFolderError(f"no run that counts: {' | '.join(notes)}")
     variants = [
         Variant(label="", runs=tuple(seeds[seed] for seed in sorted(seeds))) for seeds in by_key.values()
     ]
-    return Collection(_labelled(variants), tuple(notes))
+    return Collection(_labelled(variants), tuple(dict.fromkeys(notes)))
 
 
-def _runs_in(path: Path) -> tuple[list[Run], int]:
+def _runs_in(path: Path) -> tuple[list[Run], list[str]]:
     if (path / "run.json").exists():
-        return [Run(path)], 0
+        return [Run(path)], []
     manifests = sorted(path.rglob("run.json"))
     folders = [found.parent for found in manifests if not found.parent.name.startswith(".")]
     if not folders:
         raise _engine.RunFolderError(f"{path}: no run folder here (a run folder has a run.json)")
     runs = [Run(folder) for folder in folders]
-    current = [run for run in runs if run.manifest["version"] == _engine.VERSION] or runs
-    current.sort(key=lambda run: (len(run.manifest["overrides"]), sorted(run.manifest["overrides"].items())))
-    return current, len(runs) - len(current)
+    kept, notes = [], []
+    for engine in sorted({run.engine for run in runs}, key=_rank):
+        of_engine = [run for run in runs if run.engine == engine]
+        version = _version_to_keep(engine, of_engine)
+        current = [run for run in of_engine if version in (None, run.manifest["version"])]
+        kept += current
+        if others := len(of_engine) - len(current):
+            what = "anabranch" if engine == "sim" else f"the {engine} engine than {version}"
+            notes.append(f"{path}: {others} runs of other versions of {what} are left out")
+    kept.sort(
+        key=lambda run: (
+            len(run.manifest["overrides"]),
+            sorted(run.manifest["overrides"].items()),
+            _rank(run.engine),
+        )
+    )
+    return kept, notes
+
+
+def _version_to_keep(engine: str, runs: Sequence[Run]) -> str | None:
+    """Return the version whose runs are compared; None: those of all versions."""
+    if engine == "sim":
+        versions = {run.manifest["version"] for run in runs}
+        return _engine.VERSION if _engine.VERSION in versions else None
+    youngest = max(runs, key=lambda run: (run.path / "run.json").stat().st_mtime_ns)
+    return str(youngest.manifest["version"])
+
+
+def _rank(engine: str) -> tuple[bool, str]:
+    """Order engines: the simulator first."""
+    return engine != "sim", engine
 
 
 def _labelled(variants: Sequence[Variant]) -> tuple[Variant, ...]:
     """Name variants by what distinguishes them."""
     several_scenarios = len({variant.scenario for variant in variants}) > 1
+    several_engines = len({variant.engine for variant in variants}) > 1
     keys = sorted({key for variant in variants for key in variant.overrides})
     distinguishing = [key for key in keys if len({_value(variant, key) for variant in variants}) > 1]
     labels = []
     for variant in variants:
-        parts = [variant.scenario] if several_scenarios or not distinguishing else []
-        parts += [f"{key.rpartition('.')[2]}={_value(variant, key)}" for key in distinguishing]
+        parts = [f"{key.rpartition('.')[2]}={_value(variant, key)}" for key in distinguishing]
+        parts += [variant.engine] * several_engines
+        if several_scenarios or not parts:
+            parts.insert(0, variant.scenario)
         labels.append(" ".join(parts))
     return relabelled(variants, labels)
 
@@ -155,7 +197,7 @@ def compare(variants: Sequence[Variant]) -> list[Row]:
     list of Row
         The figures; an estimate is None where no run of the variant has the figure.
     """
-    tables = [_by_figure(variant.runs) for variant in variants]
+    tables = [by_figure(variant.runs) for variant in variants]
     names = list(dict.fromkeys(name for table in tables for name in table))
     rows = []
     for subject, metric in names:
@@ -171,10 +213,12 @@ def compare(variants: Sequence[Variant]) -> list[Row]:
     return rows
 
 
+#: Values of one figure by seed.
 Sample = dict[int, float]
 
 
-def _by_figure(runs: Iterable[Run]) -> dict[tuple[Subject, str], Sample]:
+def by_figure(runs: Iterable[Run]) -> dict[tuple[Subject, str], Sample]:
+    """Return the values of every figure by seed, in the order of the engine."""
     table: dict[tuple[Subject, str], Sample] = {}
     for run in runs:
         for subject, metric, value in run.figures:

@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import overload
+from typing import Literal, overload
 
 from anabranch import _engine
+from anabranch.bed import KernelOptions, Order, run_on_kernel
 from anabranch.results import Run, Runs
 from anabranch.workers import Workers
 
@@ -17,6 +18,9 @@ PROGRESS_INTERVAL_S = 0.1
 
 #: Called with the simulated time that all runs together have reached, in seconds.
 Progress = Callable[[float], None]
+
+#: What carries the packets.
+Engine = Literal["sim", "kernel"]
 
 
 class Experiment:
@@ -66,33 +70,48 @@ class Experiment:
         return Experiment(self.path, tuple({**self.overrides, **texts}.items()))
 
     @overload
-    def run(self, *, seed: int = ..., out: str | PathLike[str] = ..., force: bool = ...) -> Run: ...
+    def run(
+        self,
+        *,
+        engine: Engine = ...,
+        seed: int = ...,
+        out: str | PathLike[str] = ...,
+        force: bool = ...,
+        kernel: KernelOptions | None = ...,
+    ) -> Run: ...
     @overload
     def run(
         self,
         *,
+        engine: Engine = ...,
         seeds: Iterable[int],
         out: str | PathLike[str] = ...,
         force: bool = ...,
         jobs: int | None = ...,
         progress: Progress | None = ...,
+        kernel: KernelOptions | None = ...,
     ) -> Runs: ...
     def run(
         self,
         *,
+        engine: Engine = "sim",
         seed: int = 1,
         seeds: Iterable[int] | None = None,
         out: str | PathLike[str] = "runs",
         force: bool = False,
         jobs: int | None = None,
         progress: Progress | None = None,
+        kernel: KernelOptions | None = None,
     ) -> Run | Runs:
-        """Run the scenario in the simulator with one seed or many.
+        """Run the scenario with one seed or many, in the simulator or on the kernel.
 
-        A run that is complete already is reused. The result does not depend on ``jobs``.
+        A run that is complete already is reused. The result does not depend on ``jobs``. Runs on the kernel
+        may not count, see :attr:`Run.invalid`.
 
         Parameters
         ----------
+        engine
+            ``sim`` for the simulator, ``kernel`` for the TCP and MPTCP of this machine.
         seed
             The seed, if there is one.
         seeds
@@ -102,9 +121,11 @@ class Experiment:
         force
             Whether to make complete runs again.
         jobs
-            Runs at a time; all cores unless given.
+            Runs at a time; all cores unless given. On the kernel they are made one after the other.
         progress
             Called from this thread while runs are under way.
+        kernel
+            Options for ``engine="kernel"``.
 
         Returns
         -------
@@ -117,10 +138,24 @@ class Experiment:
             If ``out`` cannot be written to.
         RunError
             If a run fails.
+        ScenarioError
+            If the kernel cannot do what the scenario asks for.
+        Unavailable
+            If this machine lacks what the kernel engine needs.
         """
-        if seeds is None:
-            return self._run_all([seed], Path(out), force, 1, progress)[0]
-        return Runs(self._run_all(list(seeds), Path(out), force, jobs or available_cores(), progress))
+        numbers = [seed] if seeds is None else list(seeds)
+        if engine == "kernel":
+            if jobs is not None:
+                raise ValueError("jobs is for the simulator; on the kernel runs are made one after the other")
+            options = KernelOptions() if kernel is None else kernel
+            order = Order(self.path, tuple(self.overrides.items()), Path(out), force, options)
+            runs = run_on_kernel(order, numbers, self.scenario.duration_s, progress)
+        else:
+            if kernel is not None:
+                raise ValueError("kernel holds options for engine='kernel'")
+            cores = 1 if seeds is None else jobs or available_cores()
+            runs = self._run_all(numbers, Path(out), force, cores, progress)
+        return runs[0] if seeds is None else Runs(runs)
 
     def _run_all(
         self, seeds: list[int], out: Path, force: bool, jobs: int, progress: Progress | None

@@ -144,12 +144,16 @@ def _line(axes: Axes, colour: str, variant: Variant, metric: str, subject: Subje
     axes.plot(band.times_s, mean, color=colour, label=variant.label)
     axes.fill_between(band.times_s, mean - half_width, mean + half_width, color=colour, alpha=0.2, lw=0)
     if metric == "cwnd_packets" and len(variant.runs) > 1:
-        one = variant.runs[0].series.of(metric)[subject]
-        axes.plot(one.times_s, one.values * factor, color=colour, alpha=0.45, lw=0.6)
+        one = variant.runs[0].series.of(metric).get(subject)
+        if one is not None:
+            axes.plot(one.times_s, one.values * factor, color=colour, alpha=0.45, lw=0.6)
 
 
 def mean_over_seeds(runs: Sequence[Run], metric: str, subject: Subject) -> Band | None:
     """Average one series over runs, at the times that all of them have; rates over bins of time first.
+
+    Readings on a kernel come when they come: there the times are those of the first run, as far as all runs
+    last, and of the others the nearest readings count.
 
     Parameters
     ----------
@@ -165,12 +169,19 @@ def mean_over_seeds(runs: Sequence[Run], metric: str, subject: Subject) -> Band 
     Band or None
         The mean; None if no run has the series.
     """
-    recorded = [series[subject] for run in runs if subject in (series := run.series.of(metric))]
+    found = [run.series.of(metric).get(subject) for run in runs]
+    recorded = [one for one in found if one is not None and len(one.times_s)]
     if not recorded:
         return None
     if metric.endswith("_bps"):
         recorded = [_binned(one) for one in recorded]
-    times_s = reduce(np.intersect1d, [one.times_s for one in recorded])
+    if runs[0].engine == "kernel":
+        begin_s = max(one.times_s[0] for one in recorded)
+        end_s = min(one.times_s[-1] for one in recorded)
+        first_s = recorded[0].times_s
+        times_s = first_s[(begin_s <= first_s) & (first_s <= end_s)]
+    else:
+        times_s = reduce(np.intersect1d, [one.times_s for one in recorded])
     values = np.stack([_at(one, times_s) for one in recorded])
     count = len(recorded)
     if count == 1:
@@ -181,7 +192,11 @@ def mean_over_seeds(runs: Sequence[Run], metric: str, subject: Subject) -> Band 
 
 
 def _at(one: OneSeries, times_s: Doubles) -> Doubles:
-    return one.values[np.searchsorted(one.times_s, times_s)]
+    """Return the values nearest to some times."""
+    after = np.searchsorted(one.times_s, times_s).clip(max=len(one.times_s) - 1)
+    before = (after - 1).clip(min=0)
+    is_before = times_s - one.times_s[before] < one.times_s[after] - times_s
+    return one.values[np.where(is_before, before, after)]
 
 
 def _binned(one: OneSeries) -> OneSeries:

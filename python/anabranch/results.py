@@ -141,6 +141,21 @@ class Run:
         """Hash of all that the result depends on but the seed."""
         return str(self.manifest["key"])
 
+    @property
+    def engine(self) -> str:
+        """What carried the packets, ``sim`` or ``kernel``."""
+        return str(self.manifest["engine"])
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """On what and how well it was measured; empty for the simulator."""
+        return dict(self.manifest.get("environment") or {})
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """Why its figures do not count; empty if they do."""
+        return tuple(self.environment.get("invalid", ()))
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """``summary.json``: figures nested by run, connections, subflows and links."""

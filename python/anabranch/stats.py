@@ -44,6 +44,43 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, half_width, size=count)
 
 
+def ratio(first: Sequence[float], other: Sequence[float]) -> Estimate | None:
+    """Return the mean of ``other`` over that of ``first``, two independent samples, with its interval.
+
+    The variance of the ratio is that of Taylor's first order, (s2²/n2 + r² s1²/n1) / m1², its degrees of
+    freedom those of Welch and Satterthwaite for the two terms, rounded down.
+
+    Parameters
+    ----------
+    first, other
+        At least one value each.
+
+    Returns
+    -------
+    Estimate or None
+        The ratio; its size is that of the smaller sample, and it has no interval if that is 1. None if the
+        mean of ``first`` is zero.
+    """
+    size = min(len(first), len(other))
+    means = [math.fsum(sample) / len(sample) for sample in (first, other)]
+    if means[0] == 0.0:
+        return None
+    quotient = means[1] / means[0]
+    if size == 1:
+        return Estimate(quotient, None, size)
+    weights = ((quotient / means[0]) ** 2, (1.0 / means[0]) ** 2)
+    terms = [
+        weight * math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1) / len(sample)
+        for weight, mean, sample in zip(weights, means, (first, other), strict=True)
+    ]
+    variance = math.fsum(terms)
+    if variance == 0.0:
+        return Estimate(quotient, 0.0, size)
+    shares = ((term / variance) ** 2 / (len(s) - 1) for term, s in zip(terms, (first, other), strict=True))
+    degrees = max(1, math.floor(1.0 / math.fsum(shares) + 1e-9))
+    return Estimate(quotient, t_quantile(0.5 + CONFIDENCE / 2, degrees) * math.sqrt(variance), size)
+
+
 @cache
 def t_quantile(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t distribution.

@@ -32,3 +32,15 @@ def anabranch(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+@pytest.fixture
+def fake_bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the place of anabranch-bed, see fake_bed.py; returns the file that it logs to."""
+    script, log = tmp_path / "anabranch-bed", tmp_path / "fake-bed.log"
+    program = Path(__file__).with_name("fake_bed.py")
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setenv("ANABRANCH_BED", str(script))
+    monkeypatch.setenv("FAKE_BED_LOG", str(log))
+    return log

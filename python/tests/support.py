@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import anabranch as ab
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -73,3 +78,26 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, hidden ones too, with its content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def as_kernel_run(
+    run: ab.Run, out: Path, invalid: Sequence[str] = (), version: str = "0.1.0+src.0123456789ab@6.18.44"
+) -> tuple[Path, bool]:
+    """Copy a simulated run to where the kernel engine would put it; return where, and if it was there."""
+    manifest = dict(run.manifest)
+    manifest["engine"], manifest["version"] = "kernel", version
+    parts = ["kernel", version, json.dumps(manifest["canonical"]), json.dumps(manifest["overrides"])]
+    manifest["key"] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    manifest["environment"] = {
+        "kernel": "6.18.44",
+        "invalid": list(invalid),
+        "attempts": 3 if invalid else 1,
+        "notes": ["send_jitter is the machine's own"],
+        "sysctls": {},
+        "facts": {"lateness_p99_us": 70.0 + run.seed},
+    }
+    folder = out / str(manifest["scenario"]) / manifest["key"][:12] / f"seed-{run.seed}"
+    was_there = folder.exists()
+    shutil.copytree(run.path, folder, dirs_exist_ok=True)
+    (folder / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return folder, was_there

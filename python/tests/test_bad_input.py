@@ -125,13 +125,6 @@ def test_a_place_that_is_a_file_is_refused(anabranch: Command, scenario: Path) -
     assert str(scenario) in done.stderr
 
 
-def test_the_kernel_engine_says_that_it_is_not_there(anabranch: Command, scenario: Path) -> None:
-    done = anabranch("run", scenario, "--engine", "kernel")
-    assert done.returncode == 4
-    assert done.stderr.count("\n") == 1
-    assert "anabranch-bed" in done.stderr
-
-
 def test_comparing_what_is_no_run_is_refused(anabranch: Command, tmp_path: Path, scenario: Path) -> None:
     for path in (tmp_path / "missing", scenario):
         done = anabranch("compare", path)

@@ -14,6 +14,8 @@
 //! carries the packets, [`traffic`] is the applications, [`telemetry`] watches the sockets, [`run`] makes a
 //! run folder of it all.
 
+pub mod calibrate;
+pub mod clock;
 pub mod emulator;
 mod error;
 pub mod host;

@@ -1,11 +1,19 @@
 //! From a scenario to namespaces, interfaces, addresses and paths. Pure: nothing here touches the machine.
+//!
+//! Links and routers belong to the emulator, so a host needs one interface per link that its paths begin or end
+//! with. The emulator knows a path by its pair of addresses: every subflow has a client address of its own, every
+//! connection a server address. Answers leave the server by the interface of its address and take the scenario's
+//! path whatever that interface is.
+
+mod layout;
+mod transport;
 
 use std::net::IpAddr;
 
 use anabranch_scenario::model::{Hop, Nanos};
 
 /// What is to be built for one scenario.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Nodes at which traffic begins or ends, in the scenario's order.
     pub hosts: Vec<Host>,
@@ -15,8 +23,31 @@ pub struct Plan {
     pub connections: Vec<ConnectionPlan>,
     /// One per datagram flow of the scenario, in its order.
     pub datagrams: Vec<DatagramPlan>,
+    /// Congestion controls to load before, each once.
+    pub algorithms: Vec<Algorithm>,
     /// What differs from the scenario on a kernel, one sentence each; goes into the manifest.
     pub notes: Vec<String>,
+}
+
+pub use layout::plan;
+
+/// Which code controls congestion on the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CongestionSource {
+    /// The files of `algorithms/`, as BPF: the same code as in the simulator.
+    #[default]
+    Bpf,
+    /// The kernel's own control of the same name.
+    Native,
+}
+
+/// A congestion control of the registry with its parameters as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Algorithm {
+    /// Name in the registry.
+    pub name: String,
+    /// In the registry's order.
+    pub params: Vec<u32>,
 }
 
 /// One network namespace.
@@ -103,6 +134,8 @@ pub struct ConnectionPlan {
     pub open_at: Nanos,
     /// Name for `TCP_CONGESTION`.
     pub congestion: String,
+    /// Whether the sockets pace.
+    pub pacing: bool,
 }
 
 /// The two ends of a UDP flow.

@@ -19,18 +19,11 @@ pub(crate) struct DatagramFlow {
 
 impl DatagramFlow {
     pub(crate) fn new(model: &Datagram, route: u32, rng: &mut Rng) -> Self {
-        let jitter = model.phase_jitter;
-        let on = model
-            .on
-            .iter()
-            .map(|&(from, to)| ((from + rng.below(2 * jitter + 1)).saturating_sub(jitter), to))
-            .filter(|&(from, to)| from < to)
-            .collect();
         Self {
             route,
             bytes: u16::try_from(model.packet_bytes).expect("the scenario checked the size"),
             gap: ByteTime::new(model.rate_bps).of(model.packet_bytes).max(1),
-            on,
+            on: model.intervals(|bound| rng.below(bound)).collect(),
             sent: 0,
             received: 0,
             received_bytes: 0,
@@ -89,6 +82,7 @@ mod tests {
             hops: Vec::new(),
             rate_bps: 1_000_000,
             packet_bytes: 1000,
+            ip_version: anabranch_scenario::model::IpVersion::V4,
             on,
             phase_jitter,
         };

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from anabranch.cli.outcome import BadUsage, reported
-from anabranch.cli.show import console, figures_table, seeds_text, usual
+from anabranch.cli.show import console, figures_table, seeds_text, usual, verdicts_table
 from anabranch.compare import Row, Variant, collect, relabelled
 from anabranch.compare import compare as rows_of
 from anabranch.stats import Estimate
+from anabranch.verdict import Judged, judge, same_scenario
 
 
 def compare(
@@ -31,9 +32,17 @@ def compare(
     plots: Annotated[
         Path | None, typer.Option(help="Draw goodput, drops and windows over time into this folder.")
     ] = None,
+    verdict: Annotated[
+        bool | None,
+        typer.Option(
+            "--verdict/--no-verdict",
+            help="Judge whether simulator and kernel agree; done unasked for one scenario on both.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Lay runs side by side: figures with 95 % intervals, paired differences, plots.
+    """Lay runs side by side: figures with 95 % intervals, paired differences, verdicts, plots.
 
     Runs that differ in nothing but the seed are averaged; the others are compared with the first.
     """
@@ -42,14 +51,18 @@ def compare(
         if labels is not None:
             variants = relabelled(variants, _names(labels, variants))
         rows = _chosen(rows_of(variants), metrics, show_all)
+        judged = _judged(variants, verdict)
         drawn = _draw(variants, plots) if plots is not None else []
         if as_json:
-            typer.echo(json.dumps(_as_json(variants, rows, drawn, notes), indent=2))
+            typer.echo(json.dumps(_as_json(variants, rows, judged, drawn, notes), indent=2))
             return
         out = console()
         out.print(figures_table(variants, rows))
         for line in (seeds_text(variants), *notes):
             out.print(line, markup=False, soft_wrap=True)
+        if judged:
+            out.print(verdicts_table(judged))
+            out.print("differences of the kernel to the simulator ± half of their 95 % interval, unpaired")
         if drawn:
             names = ", ".join(path.name for path in drawn)
             out.print(f"plots in {plots}: {names}", markup=False, soft_wrap=True)
@@ -75,6 +88,19 @@ def _chosen(rows: list[Row], metrics: list[str] | None, show_all: bool) -> list[
     return [row for row in rows if row.metric in metrics]
 
 
+def _judged(variants: Sequence[Variant], wanted: bool | None) -> list[Judged]:
+    fit = same_scenario(variants)
+    if wanted and not fit:
+        found = "; ".join(f"{variant.label} ({variant.engine})" for variant in variants)
+        raise BadUsage(
+            f"--verdict: expected one scenario, once in the simulator and once on the kernel: {found}"
+        )
+    if not fit or wanted is False:
+        return []
+    sim, kernel = sorted(variants, key=lambda variant: variant.engine == "kernel")
+    return judge(sim, kernel)
+
+
 def _draw(variants: Sequence[Variant], folder: Path) -> list[Path]:
     from anabranch.plots import draw
 
@@ -85,13 +111,18 @@ def _draw(variants: Sequence[Variant], folder: Path) -> list[Path]:
 
 
 def _as_json(
-    variants: Sequence[Variant], rows: Sequence[Row], drawn: Sequence[Path], notes: Sequence[str]
+    variants: Sequence[Variant],
+    rows: Sequence[Row],
+    judged: Sequence[Judged],
+    drawn: Sequence[Path],
+    notes: Sequence[str],
 ) -> dict[str, Any]:
     return {
         "variants": [
             {
                 "label": variant.label,
                 "scenario": variant.scenario,
+                "engine": variant.engine,
                 "overrides": variant.overrides,
                 "key": variant.runs[0].key,
                 "seeds": variant.seeds,
@@ -107,6 +138,19 @@ def _as_json(
                 "differences": [_estimate(difference) for difference in row.differences],
             }
             for row in rows
+        ],
+        "verdicts": [
+            {
+                **one.subject._asdict(),
+                "metric": one.metric,
+                "sim": _estimate(one.sim),
+                "kernel": _estimate(one.kernel),
+                "difference": _estimate(one.difference),
+                "tolerance": one.tolerance.share,
+                "is_goal": one.tolerance.is_goal,
+                "verdict": one.verdict,
+            }
+            for one in judged
         ],
         "plots": [str(path) for path in drawn],
         "notes": list(notes),

@@ -13,6 +13,7 @@ from typing import Never
 import typer
 
 from anabranch._engine import AnabranchError, Cancelled, OutputError, RunError, RunFolderError, ScenarioError
+from anabranch.bed import Unavailable
 
 FAILED = 1
 BAD_INPUT = 2
@@ -22,10 +23,6 @@ TERMINATED = 143
 
 #: What the user gave is at fault.
 _INPUT_ERRORS = (ScenarioError, OutputError, RunFolderError)
-
-
-class Unavailable(Exception):
-    """This machine or version lacks something; the message says what."""
 
 
 class BadUsage(Exception):

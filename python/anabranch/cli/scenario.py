@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from anabranch.cli.outcome import BadUsage, Unavailable, ended_by_sigterm, reported
+from anabranch.bed import KernelOptions
+from anabranch.cli.outcome import FAILED, BadUsage, ended_by_sigterm, reported
 from anabranch.cli.show import console, figures_table, plain_table, progress_bar, seeds_text, usual
 from anabranch.compare import Variant, compare
 from anabranch.experiment import Experiment
@@ -25,6 +26,13 @@ class Engine(StrEnum):
 
     SIM = "sim"
     KERNEL = "kernel"
+
+
+class Application(StrEnum):
+    """What sends and receives on the kernel."""
+
+    OWN = "own"
+    IPERF3 = "iperf3"
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file.", show_default=False)]
@@ -65,7 +73,9 @@ def check(file: File, overrides: Overrides = None, as_json: AsJson = False) -> N
 
 def run(
     file: File,
-    engine: Annotated[Engine, typer.Option(help="What carries the packets.")] = Engine.SIM,
+    engine: Annotated[
+        Engine, typer.Option(help="What carries the packets: the simulator, or this machine's Linux kernel.")
+    ] = Engine.SIM,
     seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Run with this seed.")] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=MAX_SEEDS, metavar="N", help="Run with the seeds 1 to N.")
@@ -74,7 +84,18 @@ def run(
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs"),
     force: Annotated[bool, typer.Option("--force", help="Make complete runs again.")] = False,
     jobs: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
+        int | None,
+        typer.Option(min=1, max=MAX_JOBS, help="Runs at a time, in the simulator; all cores unless given."),
+    ] = None,
+    capture: Annotated[
+        bool, typer.Option("--capture", help="On the kernel: write the packets of every path to a file.")
+    ] = False,
+    native_congestion: Annotated[
+        bool,
+        typer.Option("--native-congestion", help="On the kernel: use its own congestion control, not ours."),
+    ] = False,
+    application: Annotated[
+        Application | None, typer.Option(help="On the kernel: what sends and receives; own unless given.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -82,22 +103,54 @@ def run(
     with reported():
         if seed is not None and seeds is not None:
             raise BadUsage("--seed and --seeds exclude each other")
-        pairs = _pairs(overrides)
-        if engine is Engine.KERNEL:
-            raise Unavailable(
-                "--engine kernel needs the test bed (anabranch-bed), which is not part of this version; "
-                "use --engine sim"
-            )
-        experiment = Experiment(file, pairs)
+        options = _kernel_options(engine, jobs, capture, native_congestion, application)
+        experiment = Experiment(file, _pairs(overrides))
         numbers = [1 if seed is None else seed] if seeds is None else list(range(1, seeds + 1))
         scenario = experiment.scenario
         bar = progress_bar(scenario.name, len(numbers), scenario.duration_s)
         with ended_by_sigterm(), bar as progress:
-            runs = experiment.run(seeds=numbers, out=out, force=force, jobs=jobs, progress=progress)
+            runs = experiment.run(
+                engine=engine.value,
+                seeds=numbers,
+                out=out,
+                force=force,
+                jobs=jobs,
+                progress=progress,
+                kernel=options,
+            )
         if as_json:
             typer.echo(json.dumps(_as_json(experiment, runs), indent=2))
         else:
             _print(experiment, runs)
+        if any(run.invalid for run in runs):
+            raise typer.Exit(FAILED)
+
+
+def _kernel_options(
+    engine: Engine,
+    jobs: int | None,
+    capture: bool,
+    native_congestion: bool,
+    application: Application | None,
+) -> KernelOptions | None:
+    """Return the options of the kernel engine, None for the simulator; refuse those of the other engine."""
+    if engine is Engine.KERNEL:
+        if jobs is not None:
+            raise BadUsage(
+                "--jobs is for --engine sim; runs on the kernel share the processor and are made one after "
+                "the other"
+            )
+        sender = Application.OWN if application is None else application
+        return KernelOptions(capture, native_congestion, sender.value)
+    given = {
+        "--capture": capture,
+        "--native-congestion": native_congestion,
+        "--application": application is not None,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise BadUsage(f"{name} is for --engine kernel")
+    return None
 
 
 def _pairs(overrides: list[str] | None) -> list[tuple[str, str]]:
@@ -115,13 +168,15 @@ def _as_json(experiment: Experiment, runs: Runs) -> dict[str, Any]:
         "scenario": experiment.scenario.name,
         "title": experiment.scenario.title,
         "overrides": experiment.overrides,
-        "key": experiment.scenario.key,
+        "key": runs[0].key,
+        "engine": runs[0].engine,
         "runs": [
             {
                 "seed": run.seed,
                 "path": str(run.path),
                 "reused": run.reused,
                 "damaged": run.damaged,
+                "invalid": run.invalid,
                 "summary": run.summary,
             }
             for run in runs
@@ -130,16 +185,16 @@ def _as_json(experiment: Experiment, runs: Runs) -> dict[str, Any]:
 
 
 def _print(experiment: Experiment, runs: Runs) -> None:
-    variant = Variant(experiment.scenario.name, tuple(runs))
     out = console()
     out.print(experiment.scenario.title, markup=False)
     for key, value in experiment.overrides.items():
         out.print(f"with {key} = {value}", markup=False)
-    out.print(figures_table([variant], usual(compare([variant]))))
-    out.print(seeds_text([variant]), markup=False)
-    for one in runs:
-        if one.damaged is not None:
-            out.print(f"made again: {one.damaged}", markup=False, soft_wrap=True)
+    if valid := tuple(run for run in runs if not run.invalid):
+        variant = Variant(experiment.scenario.name, valid)
+        out.print(figures_table([variant], usual(compare([variant]))))
+        out.print(seeds_text([variant]), markup=False)
+    for line in _remarks(runs):
+        out.print(line, markup=False, soft_wrap=True)
     reused = sum(run.reused for run in runs)
     if len(runs) == 1:
         state = "reused from" if reused else "in"
@@ -150,3 +205,11 @@ def _print(experiment: Experiment, runs: Runs) -> None:
             markup=False,
             soft_wrap=True,
         )
+
+
+def _remarks(runs: Runs) -> list[str]:
+    """Say what was damaged, what does not count and where a scenario could not be followed to the letter."""
+    damaged = [f"made again: {run.damaged}" for run in runs if run.damaged is not None]
+    invalid = [f"does not count: seed {run.seed}: {'; '.join(run.invalid)}" for run in runs if run.invalid]
+    notes = dict.fromkeys(note for run in runs for note in run.environment.get("notes", ()))
+    return [*damaged, *invalid, *(f"note: {note}" for note in notes)]

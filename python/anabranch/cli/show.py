@@ -15,7 +15,8 @@ from anabranch import experiment
 from anabranch.compare import Row, Variant
 from anabranch.results import Subject
 from anabranch.stats import Estimate
-from anabranch.units import estimate_text, scale_of, title_of
+from anabranch.units import estimate_text, number, scale_of, title_of
+from anabranch.verdict import Judged
 
 #: Width of tables where there is no terminal to fit into.
 PIPE_COLUMNS = 160
@@ -96,6 +97,35 @@ def _difference(metric: str, difference: Estimate | None, base: Estimate | None)
         return "-"
     relative = f" ({100 * difference.mean / base.mean:+.1f} %)" if base.mean and difference.mean else ""
     return estimate_text(metric, difference, signed=True) + relative
+
+
+def verdicts_table(judged: Sequence[Judged]) -> Table:
+    """Return what both engines give, how far they are apart, and the verdicts."""
+    table = plain_table("", "figure")
+    for column in ("sim", "kernel", "difference", "tolerance", "verdict"):
+        table.add_column(column, justify="right")
+    for one in judged:
+        figures = (
+            "-" if value is None else estimate_text(one.metric, value) for value in (one.sim, one.kernel)
+        )
+        table.add_row(
+            str(one.subject),
+            f"{title_of(one.metric)} {scale_of(one.metric).unit}".rstrip(),
+            *figures,
+            percent(one.difference),
+            f"{100 * one.tolerance.share:g} %",
+            one.verdict,
+        )
+    return table
+
+
+def percent(difference: Estimate | None) -> str:
+    """Return a relative difference as text; a dash where there is none."""
+    if difference is None:
+        return "-"
+    half_width = None if difference.half_width is None else 100 * difference.half_width
+    mean = 100 * difference.mean
+    return (f"{mean:+.1f}" if half_width is None else number(mean, half_width, signed=True)) + " %"
 
 
 def seeds_text(variants: Sequence[Variant]) -> str:

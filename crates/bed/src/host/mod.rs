@@ -1,6 +1,23 @@
 //! Namespaces, devices, addresses and routes: what a plan needs on the machine, and its removal.
 
+mod commands;
+mod interrupt;
+mod lab;
+mod ledger;
+mod lock;
 pub mod namespace;
+mod requirements;
+mod session;
+mod supervise;
+mod sysctl;
+mod tool;
 pub mod tun;
 
+pub use interrupt::Interrupt;
+pub use lab::{DeviceDrops, Lab};
+pub use ledger::Leftover;
 pub use namespace::Namespace;
+pub use requirements::check as check_requirements;
+pub use session::{Session, clean};
+pub use supervise::supervised;
+pub use tool::ip;

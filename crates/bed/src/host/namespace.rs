@@ -1,14 +1,27 @@
 //! Named network namespaces, as ip-netns(8) has them, so that a user can look into a running bed with
 //! `ip netns exec`.
 
-use std::{fs::File, io, process::Command, thread};
+use std::{
+    fs::{self, File},
+    io,
+    path::Path,
+    thread,
+};
 
-use nix::sched::{CloneFlags, setns};
+use nix::{
+    errno::Errno,
+    mount::{MntFlags, umount2},
+    sched::{CloneFlags, setns},
+};
 
+use super::tool::{ip, run};
 use crate::BedError;
 
 /// All of our namespaces' names begin with this; `clean` goes by it.
 pub const PREFIX: &str = "anabranch-";
+
+/// Where ip-netns(8) keeps the names.
+const FOLDER: &str = "/run/netns";
 
 /// A network namespace, deleted when dropped.
 #[derive(Debug)]
@@ -23,18 +36,32 @@ impl Namespace {
     /// # Errors
     /// [`BedError::Failed`] if `ip` refuses, for example because the name is taken.
     pub fn new(role: &str) -> Result<Self, BedError> {
-        let name = format!("{PREFIX}{role}");
-        ip(&["netns", "add", &name])?;
-        let file = match File::open(format!("/run/netns/{name}")) {
-            Ok(file) => file,
-            Err(source) => {
-                let _ = ip(&["netns", "delete", &name]);
-                return Err(BedError::System { what: format!("opening namespace {name}"), source });
-            }
-        };
-        let namespace = Self { name, file };
+        let mut made = Self::new_all(&[format!("{PREFIX}{role}")])?;
+        let namespace = made.pop().expect("one was asked for");
         ip(&["-n", &namespace.name, "link", "set", "lo", "up"])?;
         Ok(namespace)
+    }
+
+    /// Makes namespaces of these whole names, all or none; their loopback devices are down.
+    pub(super) fn new_all(names: &[String]) -> Result<Vec<Self>, BedError> {
+        if let Some(taken) = names.iter().find(|name| Path::new(FOLDER).join(name).exists()) {
+            return Err(BedError::Failed(format!(
+                "network namespace {taken} exists already; if no bed runs, remove it with `anabranch-bed clean`"
+            )));
+        }
+        let batch: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
+        let made = run("ip", &["-batch", "-"], Some(&batch));
+        let open = |name: &String| {
+            let file = File::open(Path::new(FOLDER).join(name));
+            file.map(|file| Self { name: name.clone(), file })
+                .map_err(BedError::system(format!("opening network namespace {name}")))
+        };
+        made.and_then(|_| names.iter().map(open).collect()).inspect_err(|_| {
+            for name in names {
+                // The first failure is the one to tell.
+                let _ = remove(name);
+            }
+        })
     }
 
     /// Its name.
@@ -63,32 +90,41 @@ impl Namespace {
     pub fn move_this_thread(&self) -> Result<(), BedError> {
         setns(&self.file, CloneFlags::CLONE_NEWNET)
             .map_err(io::Error::from)
-            .map_err(BedError::system(format!("entering namespace {}", self.name)))
+            .map_err(BedError::system(format!("entering network namespace {}", self.name)))
     }
 }
 
 impl Drop for Namespace {
     fn drop(&mut self) {
         // Nothing can be done about a failure here; the next start cleans what is left.
-        let _ = ip(&["netns", "delete", &self.name]);
+        let _ = remove(&self.name);
     }
 }
 
-/// Runs ip(8) and returns what it prints.
-///
-/// # Errors
-/// [`BedError::Unavailable`] without iproute2, [`BedError::Failed`] with ip's own message.
-pub fn ip(arguments: &[&str]) -> Result<String, BedError> {
-    let output = match Command::new("ip").args(arguments).output() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = "the test bed needs ip(8); on Debian: apt-get install iproute2";
-            return Err(BedError::Unavailable(text.to_owned()));
-        }
-        result => result.map_err(BedError::system("starting ip"))?,
-    };
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+/// Takes a namespace's name away, as `ip netns delete` does; the kernel ends the namespace itself when the last
+/// process, thread and descriptor have left it. Returns whether the name was there.
+pub(super) fn remove(name: &str) -> io::Result<bool> {
+    assert!(name.starts_with(PREFIX) && !name.contains('/'), "{name:?} is not a namespace of ours");
+    let path = Path::new(FOLDER).join(name);
+    match umount2(&path, MntFlags::MNT_DETACH) {
+        // EINVAL: a file that nothing is mounted on, left by an `ip netns add` that did not get to its end.
+        Ok(()) | Err(Errno::EINVAL) => {}
+        Err(Errno::ENOENT) => return Ok(false),
+        Err(errno) => return Err(errno.into()),
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(BedError::Failed(format!("ip {}: {}", arguments.join(" "), said.trim())))
+    fs::remove_file(path).map(|()| true)
+}
+
+/// The names of all network namespaces that begin with [`PREFIX`], sorted.
+pub(super) fn ours() -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(FOLDER) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        result => result?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| name.starts_with(PREFIX)));
+    }
+    names.sort();
+    Ok(names)
 }

@@ -1,1 +1,176 @@
-//! Being built.
+//! The applications: our own senders and receivers, which do exactly what the scenario says over real sockets.
+//!
+//! Every end is a thread. Its sockets were opened in the namespace of its node and stay there; the thread
+//! itself need not. All threads wait on the same sign to end, so that a stop or an interrupt reaches them
+//! wherever they are.
+//!
+//! What a user may notice: data that lie in the sender's buffer when an `ftp` stops are still sent, as by every
+//! application on a kernel.
+
+mod clock;
+mod connection;
+mod datagram;
+pub mod iperf3;
+mod pattern;
+mod schedule;
+mod state;
+
+use std::{
+    panic,
+    sync::{Arc, atomic::AtomicBool},
+    thread::{self, JoinHandle},
+};
+
+use anabranch_scenario::model::Scenario;
+
+use self::clock::{Clock, Stop};
+pub use self::{
+    schedule::Schedule,
+    state::{ConnectionState, DatagramOutcome, DatagramState, Outcome},
+};
+use crate::{BedError, host::Namespace, plan::Plan};
+
+/// The applications of a run, from the start until they are stopped or dropped; no thread outlives it.
+#[derive(Debug)]
+pub struct Applications {
+    connections: Arc<[ConnectionState]>,
+    datagrams: Arc<[DatagramState]>,
+    stop: Arc<Stop>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// How the applications have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    /// One per connection of the plan; none if they were left out.
+    pub connections: Vec<Outcome>,
+    /// One per datagram flow of the plan.
+    pub datagrams: Vec<DatagramOutcome>,
+}
+
+impl Applications {
+    /// Starts them all. `hosts` are the namespaces of `plan.hosts`. The scenario's time 0 is `zero_ns` on
+    /// `CLOCK_MONOTONIC`; it should not be past. When `interrupt` becomes true, they end by themselves within
+    /// 200 ms.
+    ///
+    /// All servers listen when it returns. What fails later is said in the states.
+    ///
+    /// # Errors
+    /// [`BedError::System`] if a socket cannot be made (the congestion control is not registered, an address
+    /// or port is not to be had) or a thread cannot be started.
+    pub fn start(
+        plan: &Plan,
+        scenario: &Scenario,
+        hosts: &[Namespace],
+        zero_ns: u64,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Self, BedError> {
+        let connections = plan.connections.iter().zip(&scenario.connections);
+        let connections = connections.map(|(plan, model)| connection::prepare(plan, model, hosts));
+        let connections = connections.collect::<Result<Vec<_>, _>>()?;
+        Self::with(connections, plan, scenario, hosts, zero_ns, interrupt)
+    }
+
+    /// Starts the UDP flows alone, for a run whose connections [`iperf3`] makes; otherwise as [`Self::start`].
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_datagrams(
+        plan: &Plan,
+        scenario: &Scenario,
+        hosts: &[Namespace],
+        zero_ns: u64,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Self, BedError> {
+        Self::with(Vec::new(), plan, scenario, hosts, zero_ns, interrupt)
+    }
+
+    fn with(
+        connections: Vec<ConnectionState>,
+        plan: &Plan,
+        scenario: &Scenario,
+        hosts: &[Namespace],
+        zero_ns: u64,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Self, BedError> {
+        let flows = plan.datagrams.iter().zip(&scenario.datagrams);
+        let sockets = flows.clone().map(|(plan, model)| datagram::prepare(plan, &model.name, hosts));
+        let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
+        let stop = Stop::new(Clock::new(zero_ns), Arc::clone(interrupt));
+        let mut this = Self {
+            connections: connections.into(),
+            datagrams: flows.clone().map(|(_, model)| DatagramState::new(model.packet_bytes)).collect(),
+            stop: Arc::new(stop.map_err(BedError::system("making an eventfd"))?),
+            threads: Vec::new(),
+        };
+        for index in 0..this.connections.len() {
+            let task = connection::Task::new(&plan.connections[index], scenario.connections[index].traffic);
+            for (role, work) in
+                [("receive", connection::receive as ConnectionWork), ("send", connection::send)]
+            {
+                let connections = Arc::clone(&this.connections);
+                let stop = Arc::clone(&this.stop);
+                this.spawn(role, move || work(&connections[index], task, &stop))?;
+            }
+        }
+        for (index, ((plan, model), sockets)) in flows.zip(sockets).enumerate() {
+            let flow = (sockets, plan.clone(), Schedule::new(&plan.on, model.rate_bps, model.packet_bytes));
+            let flow = Arc::new(flow);
+            for (role, work) in [("receive", datagram::receive as DatagramWork), ("send", datagram::send)] {
+                let datagrams = Arc::clone(&this.datagrams);
+                let stop = Arc::clone(&this.stop);
+                let flow = Arc::clone(&flow);
+                this.spawn(role, move || work(&datagrams[index], &flow.0, &flow.1, &flow.2, &stop))?;
+            }
+        }
+        Ok(this)
+    }
+
+    fn spawn(&mut self, role: &str, work: impl FnOnce() + Send + 'static) -> Result<(), BedError> {
+        let thread = thread::Builder::new().name(format!("bed-{role}")).spawn(work);
+        self.threads.push(thread.map_err(BedError::system("starting a thread for an application"))?);
+        Ok(())
+    }
+
+    /// The connections, in the plan's order.
+    pub fn connections(&self) -> &[ConnectionState] {
+        &self.connections
+    }
+
+    /// The UDP flows, in the plan's order.
+    pub fn datagrams(&self) -> &[DatagramState] {
+        &self.datagrams
+    }
+
+    /// Ends all that still goes on, resets the connections and says how far they came. Takes at most as long
+    /// as a thread needs to notice, 200 ms.
+    ///
+    /// # Panics
+    /// If a thread of an application has panicked.
+    pub fn stop(mut self) -> Outcomes {
+        if let Some(panic) = self.end() {
+            panic::resume_unwind(panic);
+        }
+        Outcomes {
+            connections: self.connections.iter().map(ConnectionState::outcome).collect(),
+            datagrams: self.datagrams.iter().map(DatagramState::outcome).collect(),
+        }
+    }
+
+    fn end(&mut self) -> Option<Box<dyn std::any::Any + Send>> {
+        self.stop.raise();
+        let panics = self.threads.drain(..).filter_map(|thread| thread.join().err());
+        let panic = panics.reduce(|first, _| first);
+        self.connections.iter().for_each(connection::abort);
+        panic
+    }
+}
+
+type ConnectionWork = fn(&ConnectionState, connection::Task, &Stop);
+type DatagramWork = fn(&DatagramState, &datagram::Sockets, &crate::plan::DatagramPlan, &Schedule, &Stop);
+
+impl Drop for Applications {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

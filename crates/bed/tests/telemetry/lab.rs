@@ -9,7 +9,7 @@ use std::{
 
 use anabranch_bed::{
     BedError,
-    host::namespace::ip,
+    host::ip,
     telemetry::{Sample, sockets},
 };
 use anabranch_scenario::model::Protocol;

@@ -59,12 +59,14 @@ fn plan() -> Plan {
         paths: vec![0, 2],
         open_at: 0,
         congestion: "reno".into(),
+        pacing: false,
     };
     Plan {
         hosts: Vec::new(),
         paths: Vec::new(),
         connections: vec![connection],
         datagrams: Vec::new(),
+        algorithms: Vec::new(),
         notes: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, net::IpAddr, os::fd::AsFd as _};
 
-use anabranch_bed::{host::namespace::ip, telemetry::sockets};
+use anabranch_bed::{host::ip, telemetry::sockets};
 use anabranch_scenario::model::Protocol::{Mptcp, Tcp};
 
 use crate::lab::{self, CLIENT, SERVER};

@@ -1,0 +1,40 @@
+//! Scenarios for the emulator's own tests.
+
+use anabranch_scenario::model::{Link, Loss, Measure, QueueLimit, Scenario, Wire};
+
+use crate::Nanos;
+
+pub(crate) const MS: Nanos = 1_000_000;
+
+/// A wire without a queue limit or loss.
+pub(crate) fn wire(rate_bps: u64, delay: Nanos) -> Wire {
+    Wire { rate_bps, delay, queue: QueueLimit::Unlimited, loss: Loss::None }
+}
+
+/// Links in a row, alike in both directions.
+pub(crate) fn chain(wires: &[Wire]) -> Scenario {
+    Scenario {
+        name: "chain".to_owned(),
+        title: String::new(),
+        description: String::new(),
+        source: String::new(),
+        duration: 0,
+        measure: Measure { from: 0, to: 0, interval: 0 },
+        nodes: Vec::new(),
+        links: wires
+            .iter()
+            .enumerate()
+            .map(|(index, &wire)| Link {
+                name: index.to_string(),
+                a: index,
+                b: index + 1,
+                forward: wire,
+                reverse: wire,
+            })
+            .collect(),
+        media: Vec::new(),
+        connections: Vec::new(),
+        datagrams: Vec::new(),
+        changes: Vec::new(),
+    }
+}

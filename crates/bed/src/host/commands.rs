@@ -1,0 +1,203 @@
+//! What ip(8) and tc(8) are told for one host. Pure: text from a plan.
+
+use std::{fmt::Write as _, net::IpAddr};
+
+use crate::plan::{Address, Host, Interface};
+
+/// Packets that a TUN device holds until the emulator reads them; the kernel drops what comes while it is full.
+/// Far above what a pause of the emulator lets collect: 400 ms at 50,000 packets per second.
+const QUEUE_PACKETS: u32 = 20_000;
+
+/// The kernel's limit for an alias (`IFALIASZ`), less its end mark.
+const ALIAS_BYTES_MAX: usize = 255;
+
+/// Sysctls that every namespace gets before it has a device, so that a device begins with them: no packets but
+/// the scenario's, and no check that an address belongs to the path a packet takes.
+pub(super) fn base_sysctls(ipv6: bool) -> Vec<(String, String)> {
+    let v4 = [("net.ipv4.conf.all.rp_filter", "0"), ("net.ipv4.conf.default.rp_filter", "0")];
+    let v6 = [
+        ("net.ipv6.conf.all.disable_ipv6", "0"),
+        ("net.ipv6.conf.default.disable_ipv6", "0"),
+        ("net.ipv6.conf.default.accept_ra", "0"),
+        ("net.ipv6.conf.default.autoconf", "0"),
+        ("net.ipv6.conf.default.router_solicitations", "0"),
+        ("net.ipv6.conf.default.accept_dad", "0"),
+        // No link-local address: nothing here asks for one, and it would announce itself.
+        ("net.ipv6.conf.default.addr_gen_mode", "1"),
+    ];
+    let v6 = v6.iter().take(if ipv6 { v6.len() } else { 0 });
+    v4.iter().chain(v6).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// Sysctls of a host's devices, then the plan's own.
+pub(super) fn sysctls(host: &Host, ipv6: bool) -> Vec<(String, String)> {
+    let silent = host.interfaces.iter().filter(|interface| ipv6 && !interface.addresses.iter().any(is_v6));
+    let silent =
+        silent.map(|interface| (format!("net.ipv6.conf.{}.disable_ipv6", interface.name), "1".to_owned()));
+    silent.chain(host.sysctls.iter().cloned()).collect()
+}
+
+/// For `tc -batch`: packets go from the kernel's TCP straight to the device, whatever the host's
+/// `net.core.default_qdisc` is.
+pub(super) fn queueing(host: &Host) -> String {
+    let line = |interface: &Interface| format!("qdisc replace dev {} root noqueue\n", interface.name);
+    host.interfaces.iter().map(line).collect()
+}
+
+/// For `ip -batch`: everything but rules from IPv6 addresses.
+pub(super) fn setup(host: &Host) -> String {
+    let mut batch = String::from("link set lo up\n");
+    // A device that is up before all addresses are there may announce itself in between; so links come last of
+    // what does not need them, and routes, which do, after them.
+    for interface in &host.interfaces {
+        let Interface { name, link, mtu, .. } = interface;
+        let alias = &link[..link.len().min(ALIAS_BYTES_MAX)];
+        let _ = writeln!(batch, "link set dev {name} mtu {mtu} txqueuelen {QUEUE_PACKETS} alias {alias}");
+        for address in &interface.addresses {
+            let (ip, bits) = (address.ip, bits(address.ip));
+            let nodad = if ip.is_ipv6() { " nodad" } else { "" };
+            let _ = writeln!(batch, "address add {ip}/{bits} dev {name}{nodad}");
+        }
+        let _ = writeln!(batch, "link set dev {name} up");
+    }
+    for (interface, address) in addresses(host) {
+        let _ = writeln!(batch, "{}", default_route(interface, address, address.table));
+        if address.ip.is_ipv4() {
+            let _ = writeln!(batch, "rule add from {} table {}", address.ip, address.table);
+        }
+    }
+    // For sockets that are not bound to an address: they go by the first one, as a host with one uplink would.
+    for family in [is_v4, is_v6] {
+        if let Some((interface, address)) = addresses(host).find(|(_, address)| family(address)) {
+            let route = default_route(interface, address, MAIN_TABLE);
+            let _ = writeln!(batch, "{route} src {}", address.ip);
+        }
+    }
+    if let Some((subflows, accepted)) = host.mptcp_limits {
+        let _ = writeln!(batch, "mptcp limits set subflows {subflows} add_addr_accepted {accepted}");
+    }
+    for (interface, address) in addresses(host) {
+        if let Some(endpoint) = &address.endpoint {
+            let backup = if endpoint.backup { " backup" } else { "" };
+            let (ip, id, name) = (address.ip, endpoint.id, &interface.name);
+            let _ = writeln!(batch, "mptcp endpoint add {ip} dev {name} id {id} subflow{backup}");
+        }
+    }
+    batch
+}
+
+/// For `ip -6 -batch`: rules from IPv6 addresses, whose family ip(8) does not see from the address.
+pub(super) fn ipv6_rules(host: &Host) -> String {
+    let addresses = addresses(host).filter(|(_, address)| is_v6(address));
+    addresses.map(|(_, address)| format!("rule add from {} table {}\n", address.ip, address.table)).collect()
+}
+
+/// The routing table that a look-up ends in without a rule of its own (`RT_TABLE_MAIN`).
+const MAIN_TABLE: u32 = 254;
+
+fn default_route(interface: &Interface, address: &Address, table: u32) -> String {
+    let any = if address.ip.is_ipv4() { "0.0.0.0/0" } else { "::/0" };
+    let mut route = format!("route add {any} dev {} table {table}", interface.name);
+    for option in &address.route_options {
+        let _ = write!(route, " {option}");
+    }
+    route
+}
+
+fn addresses(host: &Host) -> impl Iterator<Item = (&Interface, &Address)> {
+    host.interfaces
+        .iter()
+        .flat_map(|interface| interface.addresses.iter().map(move |address| (interface, address)))
+}
+
+fn is_v4(address: &Address) -> bool {
+    address.ip.is_ipv4()
+}
+
+fn is_v6(address: &Address) -> bool {
+    address.ip.is_ipv6()
+}
+
+fn bits(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Endpoint;
+
+    fn host() -> Host {
+        let address = |ip: &str, table, options: &[&str], endpoint| Address {
+            ip: ip.parse().unwrap(),
+            table,
+            route_options: options.iter().map(|&option| option.to_owned()).collect(),
+            endpoint,
+        };
+        let interface = |name: &str, link: &str, mtu, addresses| Interface {
+            name: name.to_owned(),
+            link: link.to_owned(),
+            mtu,
+            addresses,
+        };
+        Host {
+            node: 0,
+            name: "meter.1".to_owned(),
+            interfaces: vec![
+                interface("if0", "dsl", 1500, vec![address("10.0.0.1", 1001, &["initcwnd 10"], None)]),
+                interface(
+                    "if1",
+                    "lte",
+                    1400,
+                    vec![
+                        address("10.0.0.2", 1002, &[], Some(Endpoint { id: 2, backup: true })),
+                        address("fd00::2", 1003, &["initcwnd 2", "rto_min 200ms"], None),
+                    ],
+                ),
+            ],
+            sysctls: vec![("net.ipv4.tcp_sack".to_owned(), "0".to_owned())],
+            mptcp_limits: Some((4, 0)),
+        }
+    }
+
+    #[test]
+    fn each_address_has_a_route_of_its_own_and_the_first_of_a_family_the_main_one() {
+        let expected = "\
+link set lo up
+link set dev if0 mtu 1500 txqueuelen 20000 alias dsl
+address add 10.0.0.1/32 dev if0
+link set dev if0 up
+link set dev if1 mtu 1400 txqueuelen 20000 alias lte
+address add 10.0.0.2/32 dev if1
+address add fd00::2/128 dev if1 nodad
+link set dev if1 up
+route add 0.0.0.0/0 dev if0 table 1001 initcwnd 10
+rule add from 10.0.0.1 table 1001
+route add 0.0.0.0/0 dev if1 table 1002
+rule add from 10.0.0.2 table 1002
+route add ::/0 dev if1 table 1003 initcwnd 2 rto_min 200ms
+route add 0.0.0.0/0 dev if0 table 254 initcwnd 10 src 10.0.0.1
+route add ::/0 dev if1 table 254 initcwnd 2 rto_min 200ms src fd00::2
+mptcp limits set subflows 4 add_addr_accepted 0
+mptcp endpoint add 10.0.0.2 dev if1 id 2 subflow backup
+";
+        assert_eq!(setup(&host()), expected);
+        assert_eq!(ipv6_rules(&host()), "rule add from fd00::2 table 1003\n");
+    }
+
+    #[test]
+    fn a_device_without_ipv6_address_has_no_ipv6_and_the_plan_has_the_last_word() {
+        let settings = [("net.ipv6.conf.if0.disable_ipv6", "1"), ("net.ipv4.tcp_sack", "0")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(sysctls(&host(), true), settings);
+        assert_eq!(sysctls(&host(), false), settings[1..]);
+    }
+
+    #[test]
+    fn an_alias_is_cut_at_the_kernel_s_limit() {
+        let mut host = host();
+        host.interfaces[0].link = "l".repeat(300);
+        let longest = format!("alias {}\n", "l".repeat(255));
+        assert!(setup(&host).contains(&longest));
+    }
+}

@@ -1,0 +1,422 @@
+//! Hosts, interfaces, addresses and paths of a scenario.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use anabranch_cc::Hosts;
+use anabranch_link::Streams;
+use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffic};
+
+use super::{
+    Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
+    Plan, transport::KernelTransport,
+};
+use crate::BedError;
+
+/// `10.64.0.0/10`, a quarter of the private block: the third byte and the low bits of the second are the host.
+const NETWORK: u32 = (10 << 24) | (64 << 16);
+/// `fd00:ab::`, a unique local prefix (RFC 4193): the last word but one is the host.
+const NETWORK6: [u16; 8] = [0xfd00, 0xab, 0, 0, 0, 0, 0, 0];
+const HOSTS_MAX: usize = 500;
+const ADDRESSES_MAX: usize = 254;
+const FLOWS_MAX: usize = 10_000;
+const CONNECTION_PORTS: u16 = 10_001;
+const DATAGRAM_PORTS: u16 = 30_001;
+/// The kernel's bound (`MPTCP_SUBFLOWS_MAX`) on subflows besides the first.
+const FURTHER_SUBFLOWS_MAX: usize = 8;
+/// Routing tables below this are left alone: 253 to 255 have meanings.
+const FIRST_TABLE: u32 = 1_000;
+/// IPv4 or IPv6, and UDP.
+const UDP_HEADERS: u32 = 28;
+const UDP_HEADERS6: u32 = 48;
+
+/// What is to be built for a scenario and a seed.
+///
+/// # Errors
+/// [`BedError::Input`] for what a kernel cannot do, with what to change.
+pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<Plan, BedError> {
+    let flows = scenario.connections.len().max(scenario.datagrams.len());
+    if flows > FLOWS_MAX {
+        return Err(refuse(format!("{flows} flows; the test bed takes {FLOWS_MAX}")));
+    }
+    let mut layout = Layout::default();
+    for (index, connection) in scenario.connections.iter().enumerate() {
+        layout.connection(scenario, index, connection, seed, source)?;
+    }
+    for (index, datagram) in scenario.datagrams.iter().enumerate() {
+        layout.datagram(scenario, index, datagram, seed)?;
+    }
+    Ok(layout.finish())
+}
+
+fn refuse(text: String) -> BedError {
+    BedError::Input(format!("--engine kernel: {text}"))
+}
+
+/// A plan in the making.
+#[derive(Default)]
+struct Layout {
+    plan: Plan,
+    /// By node.
+    hosts: BTreeMap<usize, HostInMaking>,
+    /// The first connection that fixed a setting: by node and name.
+    sysctls: BTreeMap<(usize, &'static str), (String, String)>,
+    /// The MPTCP connection whose subflows a client node's path manager opens.
+    mptcp_clients: BTreeMap<usize, usize>,
+    /// Nodes at which MPTCP connections are accepted, with the connection.
+    mptcp_servers: BTreeMap<usize, String>,
+    params: BTreeMap<String, (Vec<u32>, String)>,
+}
+
+#[derive(Default)]
+struct HostInMaking {
+    /// Index into `Plan::hosts`.
+    index: usize,
+    interfaces: BTreeMap<(bool, usize), usize>,
+    addresses: usize,
+}
+
+/// The link or medium of a hop, as a key.
+fn link_of(hop: Hop) -> (bool, usize) {
+    match hop {
+        Hop::Wire { link, .. } => (false, link),
+        Hop::Medium { medium, .. } => (true, medium),
+    }
+}
+
+impl Layout {
+    fn connection(
+        &mut self,
+        scenario: &Scenario,
+        index: usize,
+        model: &model::Connection,
+        seed: u64,
+        source: CongestionSource,
+    ) -> Result<(), BedError> {
+        let congestion = self.congestion(model, source)?;
+        let transport = KernelTransport::new(model);
+        let (client, server) = (self.host(scenario, model.from)?, self.host(scenario, model.to)?);
+        for node in [model.from, model.to] {
+            self.settle(scenario, node, model, &transport)?;
+        }
+        self.plan.notes.extend(transport.notes.iter().cloned());
+        let shared = match model.protocol {
+            Protocol::Tcp => None,
+            Protocol::Mptcp => self.shared_endpoints(scenario, index, model)?,
+        };
+        let (server_address, client_addresses, paths) = match shared {
+            Some(other) => {
+                let other = &self.plan.connections[other];
+                (other.server_address, other.client_addresses.clone(), other.paths.clone())
+            }
+            None => self.paths(scenario, model, &transport)?,
+        };
+        let start = match model.traffic {
+            Traffic::Ftp { start, .. } | Traffic::File { start, .. } => start,
+        };
+        let mut stream = Streams::new(seed).stream(&format!("start/{}", model.name));
+        self.plan.connections.push(ConnectionPlan {
+            client,
+            server,
+            client_addresses,
+            server_address,
+            port: CONNECTION_PORTS + index as u16,
+            paths,
+            open_at: start.draw(|bound| stream.below(bound)),
+            congestion,
+            pacing: model.transport.pacing && model.protocol == Protocol::Tcp,
+        });
+        Ok(())
+    }
+
+    /// The kernel's name of a connection's congestion control, which will be loaded if it is ours.
+    fn congestion(
+        &mut self,
+        model: &model::Connection,
+        source: CongestionSource,
+    ) -> Result<String, BedError> {
+        let congestion = &model.subflows[0].congestion;
+        if model.subflows.iter().any(|subflow| subflow.congestion != *congestion) {
+            return Err(refuse(format!(
+                "connection {}: its subflows differ in congestion control; a socket of the kernel has one",
+                model.name
+            )));
+        }
+        if source == CongestionSource::Native {
+            return Ok(congestion.name.clone());
+        }
+        let algorithm = anabranch_cc::find(&congestion.name).expect("the scenario checked the name");
+        if algorithm.hosts() != Hosts::Both {
+            let name = &congestion.name;
+            return Err(refuse(format!("connection {}: {name} runs in the simulator only", model.name)));
+        }
+        let (params, first) = self
+            .params
+            .entry(congestion.name.clone())
+            .or_insert_with(|| (congestion.params.clone(), model.name.clone()));
+        if *params != congestion.params {
+            return Err(refuse(format!(
+                "connections {first} and {} give {} different parameters; the kernel holds one set per algorithm",
+                model.name, congestion.name
+            )));
+        }
+        Ok(anabranch_kernel::kernel_name(algorithm))
+    }
+
+    /// The host of a node.
+    fn host(&mut self, scenario: &Scenario, node: usize) -> Result<usize, BedError> {
+        if let Some(host) = self.hosts.get(&node) {
+            return Ok(host.index);
+        }
+        let index = self.plan.hosts.len();
+        if index == HOSTS_MAX {
+            return Err(refuse(format!(
+                "traffic begins or ends at more than {HOSTS_MAX} nodes, the most of the test bed"
+            )));
+        }
+        self.hosts.insert(node, HostInMaking { index, ..HostInMaking::default() });
+        self.plan.hosts.push(Host {
+            node,
+            name: scenario.nodes[node].name.clone(),
+            interfaces: Vec::new(),
+            sysctls: Vec::new(),
+            mptcp_limits: None,
+        });
+        Ok(index)
+    }
+
+    /// Notes the settings of a host; connections that meet there must agree about them.
+    fn settle(
+        &mut self,
+        scenario: &Scenario,
+        node: usize,
+        model: &model::Connection,
+        transport: &KernelTransport,
+    ) -> Result<(), BedError> {
+        for (&name, value) in &transport.sysctls {
+            let entry = self.sysctls.entry((node, name));
+            let (first, by) = entry.or_insert_with(|| (value.clone(), model.name.clone()));
+            if first != value {
+                let node = &scenario.nodes[node].name;
+                return Err(refuse(format!(
+                    "connections {by} and {} meet at node {node} and want {name} = {first} and {value}; that is a \
+                     setting of the whole host: give them nodes of their own",
+                    model.name
+                )));
+            }
+        }
+        if model.protocol == Protocol::Mptcp {
+            let further = model.subflows.len() - 1;
+            if further > FURTHER_SUBFLOWS_MAX {
+                return Err(refuse(format!(
+                    "connection {} has {} subflows; the kernel's path manager opens at most {}",
+                    model.name,
+                    further + 1,
+                    FURTHER_SUBFLOWS_MAX + 1
+                )));
+            }
+            let limits = &mut self.plan.hosts[self.hosts[&node].index].mptcp_limits;
+            let (subflows, _) = limits.unwrap_or_default();
+            *limits = Some((subflows.max(further as u8), 0));
+        }
+        Ok(())
+    }
+
+    /// Endpoints are a host's, not a connection's: the connection whose subflows this one has too, if any.
+    fn shared_endpoints(
+        &mut self,
+        scenario: &Scenario,
+        index: usize,
+        model: &model::Connection,
+    ) -> Result<Option<usize>, BedError> {
+        self.mptcp_servers.entry(model.to).or_insert_with(|| model.name.clone());
+        let first = *self.mptcp_clients.entry(model.from).or_insert(index);
+        for node in [model.from, model.to] {
+            let (Some(server), Some(&client)) =
+                (self.mptcp_servers.get(&node), self.mptcp_clients.get(&node))
+            else {
+                continue;
+            };
+            return Err(refuse(format!(
+                "node {} opens {} and accepts {server}; the kernel's path manager would open subflows for both: \
+                 give them nodes of their own",
+                scenario.nodes[node].name, scenario.connections[client].name
+            )));
+        }
+        if first == index {
+            return Ok(None);
+        }
+        let other = &scenario.connections[first];
+        let ways = |model: &model::Connection| -> Vec<(Vec<Hop>, bool)> {
+            model.subflows.iter().map(|subflow| (subflow.hops.clone(), subflow.backup)).collect()
+        };
+        if ways(other) != ways(model)
+            || other.transport != model.transport
+            || other.ip_version != model.ip_version
+        {
+            return Err(refuse(format!(
+                "connections {} and {} both begin at node {} but differ in subflows, transport or IP version; the \
+                 kernel's path manager opens the same subflows for all connections of a host: give them nodes of \
+                 their own",
+                other.name, model.name, scenario.nodes[model.from].name
+            )));
+        }
+        Ok(Some(first))
+    }
+
+    /// Addresses and paths of a connection.
+    fn paths(
+        &mut self,
+        scenario: &Scenario,
+        model: &model::Connection,
+        transport: &KernelTransport,
+    ) -> Result<(IpAddr, Vec<IpAddr>, Vec<usize>), BedError> {
+        let (version, options) = (model.ip_version, &transport.route_options);
+        let last = *model.subflows[0].hops.last().expect("a path has hops");
+        let server_at = self.interface(scenario, model.to, last, transport.mtu);
+        let server_address = self.address(scenario, model.to, server_at, version, options, None)?;
+        let (mut addresses, mut paths) = (Vec::new(), Vec::new());
+        for (number, subflow) in model.subflows.iter().enumerate() {
+            let (first, last) = (subflow.hops[0], *subflow.hops.last().expect("a path has at least one hop"));
+            let client_at = self.interface(scenario, model.from, first, transport.mtu);
+            let server_at = self.interface(scenario, model.to, last, transport.mtu);
+            let id = if number == 0 { model.subflows.len() } else { number };
+            let endpoint = (model.protocol == Protocol::Mptcp && (number > 0 || subflow.backup))
+                .then_some(Endpoint { id: id as u8, backup: subflow.backup });
+            let address = self.address(scenario, model.from, client_at, version, options, endpoint)?;
+            let (client, server) = (self.hosts[&model.from].index, self.hosts[&model.to].index);
+            addresses.push(address);
+            paths.push(self.plan.paths.len());
+            self.plan.paths.push(Path {
+                from: address,
+                to: server_address,
+                hops: subflow.hops.clone(),
+                entry: (client, client_at),
+                exit: (server, server_at),
+            });
+            self.plan.paths.push(Path {
+                from: server_address,
+                to: address,
+                hops: subflow.hops.iter().rev().map(|hop| hop.reversed()).collect(),
+                entry: (server, server_at),
+                exit: (client, client_at),
+            });
+        }
+        Ok((server_address, addresses, paths))
+    }
+
+    fn datagram(
+        &mut self,
+        scenario: &Scenario,
+        index: usize,
+        model: &model::Datagram,
+        seed: u64,
+    ) -> Result<(), BedError> {
+        let headers = match model.ip_version {
+            IpVersion::V4 => UDP_HEADERS,
+            IpVersion::V6 => UDP_HEADERS6,
+        };
+        let Some(payload_bytes) = model.packet_bytes.checked_sub(headers) else {
+            return Err(refuse(format!(
+                "datagram flow {}: packets of {} B; IP and UDP headers take {headers} B",
+                model.name, model.packet_bytes
+            )));
+        };
+        let (sender, receiver) = (self.host(scenario, model.from)?, self.host(scenario, model.to)?);
+        let (first, last) = (model.hops[0], *model.hops.last().expect("a path has hops"));
+        let mtu = model.packet_bytes;
+        let entry = self.interface(scenario, model.from, first, mtu);
+        let exit = self.interface(scenario, model.to, last, mtu);
+        let from = self.address(scenario, model.from, entry, model.ip_version, &[], None)?;
+        let to = self.address(scenario, model.to, exit, model.ip_version, &[], None)?;
+        let path = self.plan.paths.len();
+        self.plan.paths.push(Path {
+            from,
+            to,
+            hops: model.hops.clone(),
+            entry: (sender, entry),
+            exit: (receiver, exit),
+        });
+        let mut stream = Streams::new(seed).stream(&format!("datagram/{}", model.name));
+        self.plan.datagrams.push(DatagramPlan {
+            sender,
+            receiver,
+            from,
+            to,
+            port: DATAGRAM_PORTS + index as u16,
+            payload_bytes,
+            on: model.intervals(|bound| stream.below(bound)).collect(),
+            path,
+        });
+        Ok(())
+    }
+
+    /// The interface of a node at a hop, for packets of `mtu` bytes at least.
+    fn interface(&mut self, scenario: &Scenario, node: usize, hop: Hop, mtu: u32) -> usize {
+        let host = self.hosts.get_mut(&node).expect("the host has been made");
+        let interfaces = &mut self.plan.hosts[host.index].interfaces;
+        let index = *host.interfaces.entry(link_of(hop)).or_insert_with(|| {
+            let link = match hop {
+                Hop::Wire { link, .. } => &scenario.links[link].name,
+                Hop::Medium { medium, .. } => &scenario.media[medium].name,
+            };
+            let name = format!("if{}", interfaces.len());
+            interfaces.push(Interface { name, link: link.clone(), mtu, addresses: Vec::new() });
+            interfaces.len() - 1
+        });
+        interfaces[index].mtu = interfaces[index].mtu.max(mtu);
+        index
+    }
+
+    /// A new address on an interface.
+    fn address(
+        &mut self,
+        scenario: &Scenario,
+        node: usize,
+        interface: usize,
+        version: IpVersion,
+        route_options: &[String],
+        endpoint: Option<Endpoint>,
+    ) -> Result<IpAddr, BedError> {
+        let host = self.hosts.get_mut(&node).expect("the host has been made");
+        if host.addresses == ADDRESSES_MAX {
+            let name = &scenario.nodes[node].name;
+            return Err(refuse(format!(
+                "node {name} has more than {ADDRESSES_MAX} ends of paths, the most of the test bed; spread them \
+                 over several nodes"
+            )));
+        }
+        host.addresses += 1;
+        let ip = match version {
+            IpVersion::V4 => {
+                Ipv4Addr::from_bits(NETWORK + ((host.index as u32) << 8) + host.addresses as u32).into()
+            }
+            IpVersion::V6 => {
+                let mut words = NETWORK6;
+                words[6..].copy_from_slice(&[host.index as u16, host.addresses as u16]);
+                Ipv6Addr::from(words).into()
+            }
+        };
+        self.plan.hosts[host.index].interfaces[interface].addresses.push(Address {
+            ip,
+            table: FIRST_TABLE + host.addresses as u32,
+            route_options: route_options.to_vec(),
+            endpoint,
+        });
+        Ok(ip)
+    }
+
+    fn finish(mut self) -> Plan {
+        for ((node, name), (value, _)) in self.sysctls {
+            let host = self.hosts[&node].index;
+            self.plan.hosts[host].sysctls.push((name.to_owned(), value));
+        }
+        self.plan.algorithms =
+            self.params.into_iter().map(|(name, (params, _))| Algorithm { name, params }).collect();
+        self.plan.notes.sort();
+        self.plan.notes.dedup();
+        self.plan
+    }
+}

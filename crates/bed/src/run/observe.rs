@@ -1,0 +1,187 @@
+//! Looks at sockets, applications and emulator whenever a reading is due.
+
+use std::{collections::BTreeMap, io, os::fd::BorrowedFd};
+
+use anabranch_record::model::Measurements;
+use anabranch_scenario::model::{Protocol, Scenario};
+
+use crate::{
+    BedError, Nanos,
+    emulator::{Counters as NetworkCounters, Running},
+    host::Namespace,
+    plan::Plan,
+    telemetry::{
+        ConnectionMemory, ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler,
+        SocketDiag, memory::SocketMemory, mib, sockets,
+    },
+    traffic::{Applications, ConnectionState},
+};
+
+/// The telemetry of one run.
+pub(super) struct Observer<'a> {
+    scenario: &'a Scenario,
+    plan: &'a Plan,
+    hosts: &'a [Namespace],
+    /// One per host.
+    diagnosis: Vec<SocketDiag>,
+    counters_before: Vec<mib::Counters>,
+    sampler: Sampler,
+}
+
+/// What the kernel's counters tell at the end.
+pub(super) struct Verdict {
+    /// Why the run does not count.
+    pub(super) invalid: Vec<String>,
+    /// What has changed in the counters, by node.
+    pub(super) counters: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+impl<'a> Observer<'a> {
+    /// For a run that has not begun.
+    ///
+    /// # Errors
+    /// [`BedError::System`].
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        plan: &'a Plan,
+        hosts: &'a [Namespace],
+    ) -> Result<Self, BedError> {
+        let (mut diagnosis, mut counters_before) = (Vec::new(), Vec::new());
+        for host in hosts {
+            let (diag, counters) = host.enter(|| (SocketDiag::open(), mib::Counters::read()))?;
+            diagnosis.push(diag.map_err(BedError::system("opening a NETLINK_SOCK_DIAG socket"))?);
+            counters_before.push(counters.map_err(reading_counters)?);
+        }
+        let sampler = Sampler::new(scenario, plan);
+        Ok(Self { scenario, plan, hosts, diagnosis, counters_before, sampler })
+    }
+
+    /// When the next reading is due, in scenario time.
+    pub(super) fn due(&self) -> Option<Nanos> {
+        self.sampler.due()
+    }
+
+    /// Reads everything, at scenario time `now`.
+    ///
+    /// # Errors
+    /// [`BedError::System`] if the kernel does not answer.
+    pub(super) fn look(
+        &mut self,
+        now: Nanos,
+        applications: &Applications,
+        network: &Running,
+    ) -> Result<(), BedError> {
+        let asked: Result<Vec<_>, _> = self.diagnosis.iter_mut().map(SocketDiag::tcp).collect();
+        let sockets = asked.map_err(BedError::system("asking for the memory of sockets"))?;
+        let readings = Readings {
+            connections: (0..self.plan.connections.len())
+                .map(|index| self.connection(index, applications.connections().get(index), &sockets))
+                .collect(),
+            datagrams: applications
+                .datagrams()
+                .iter()
+                .map(|flow| DatagramReading {
+                    sent: flow.sent_packets(),
+                    received: flow.received_packets(),
+                    received_bytes: flow.received_bytes(),
+                })
+                .collect(),
+            ..network_readings(&network.counters())
+        };
+        self.sampler.take(now, &readings);
+        Ok(())
+    }
+
+    fn connection(
+        &self,
+        index: usize,
+        state: Option<&ConnectionState>,
+        sockets: &[Vec<SocketMemory>],
+    ) -> ConnectionReading {
+        // Those of other programs tell us nothing while they run.
+        let Some(state) = state else { return ConnectionReading::default() };
+        let (model, plan) = (&self.scenario.connections[index], &self.plan.connections[index]);
+        let mut reading = ConnectionReading {
+            delivered_bytes: state.delivered_bytes(),
+            opened_at: state.opened_at(),
+            completed_at: state.completed_at(),
+            ..ConnectionReading::default()
+        };
+        let Some((client, server)) = state.sockets() else { return reading };
+        // A socket that has just closed answers with an error; its last figures stay.
+        if let Some((sample, memory)) = read(client, model.protocol, &sockets[plan.client]) {
+            reading.send_memory_bytes = Some(memory.send_bytes());
+            reading.sender = Some(sample);
+        }
+        if let Some((_, memory)) = read(server, model.protocol, &sockets[plan.server]) {
+            reading.receive_memory_bytes = Some(memory.receive_bytes());
+        }
+        reading
+    }
+
+    /// What the namespaces' counters say about the run.
+    ///
+    /// # Errors
+    /// [`BedError::System`].
+    pub(super) fn judge(&self) -> Result<Verdict, BedError> {
+        let mut verdict = Verdict { invalid: Vec::new(), counters: BTreeMap::new() };
+        for ((host, before), plan) in self.hosts.iter().zip(&self.counters_before).zip(&self.plan.hosts) {
+            let after = host.enter(mib::Counters::read)?.map_err(reading_counters)?;
+            let reasons = mib::fallback_reasons(before, &after);
+            let at = |reason| format!("at {}: fallback to TCP: {reason}", plan.name);
+            verdict.invalid.extend(reasons.into_iter().map(at));
+            verdict.counters.insert(plan.name.clone(), after.since(before));
+        }
+        let fallen = self.sampler.fallen_back();
+        verdict.invalid.extend(fallen.map(|name| format!("connection {name} has fallen back to TCP")));
+        Ok(verdict)
+    }
+
+    /// Subflows of the scenario that the kernel has never opened, one sentence each.
+    pub(super) fn unopened(&self) -> Vec<String> {
+        let unopened = self.sampler.unopened();
+        unopened
+            .map(|(connection, subflow)| format!("{connection}: subflow {subflow} was never opened"))
+            .collect()
+    }
+
+    /// Summary and series.
+    ///
+    /// # Panics
+    /// If the readings did not go on until the end of the window.
+    pub(super) fn measurements(self) -> Measurements {
+        let summary = self.sampler.summary().expect("all readings that were due have been taken");
+        Measurements { summary, series: self.sampler.series(), ..Measurements::default() }
+    }
+}
+
+fn read(
+    socket: BorrowedFd<'_>,
+    protocol: Protocol,
+    of_host: &[SocketMemory],
+) -> Option<(Sample, ConnectionMemory)> {
+    let sample = sockets::sample(socket, protocol).ok()?;
+    let memory = ConnectionMemory::read(socket, &sample, of_host).ok()?;
+    Some((sample, memory))
+}
+
+fn network_readings(counters: &NetworkCounters) -> Readings {
+    let link = |link: &crate::emulator::LinkCounters| LinkReading {
+        queued: link.queued,
+        drops: link.dropped_queue + link.dropped_down,
+        losses: link.lost,
+        packets: link.packets,
+        bytes: link.bytes,
+    };
+    let lost =
+        |route: &crate::emulator::RouteCounters| route.lost_queue + route.lost_down + route.lost_random;
+    Readings {
+        links: counters.links.iter().map(link).collect(),
+        lost_on_paths: counters.routes.iter().map(lost).collect(),
+        ..Readings::default()
+    }
+}
+
+fn reading_counters(source: io::Error) -> BedError {
+    BedError::System { what: "reading the counters of a namespace".to_owned(), source }
+}

@@ -1,0 +1,111 @@
+//! Who makes a run's traffic: our own applications, or iperf3 for its connections.
+
+use anabranch_record::model::{Figure, Measurements, Scope};
+use anabranch_scenario::model::{Scenario, Traffic};
+
+use super::{Application, attempt::Place};
+use crate::{
+    BedError, Nanos,
+    host::{Leftover, Namespace},
+    plan::Plan,
+    traffic::{
+        Applications, Outcomes,
+        iperf3::{Iperf3, Report},
+    },
+};
+
+/// The applications of a run.
+pub(super) struct Senders {
+    own: Applications,
+    iperf3: Option<Iperf3>,
+}
+
+impl Senders {
+    /// Starts them.
+    ///
+    /// # Errors
+    /// As [`Applications::start`] and [`Iperf3::start`].
+    pub(super) fn start(
+        plan: &Plan,
+        scenario: &Scenario,
+        hosts: &[Namespace],
+        zero: Nanos,
+        application: Application,
+        place: &Place<'_>,
+    ) -> Result<Self, BedError> {
+        let flag = place.interrupt.flag();
+        match application {
+            Application::Own => {
+                let own = Applications::start(plan, scenario, hosts, zero, flag)?;
+                Ok(Self { own, iperf3: None })
+            }
+            Application::Iperf3 => {
+                let session = place.session.clone();
+                let on_child = move |pid: u32| {
+                    // One that has ended already, or that the ledger does not take, ends with us all the same.
+                    let child = i32::try_from(pid).map(Leftover::process);
+                    if let Ok(Ok(child)) = child {
+                        let _ = session.note(child);
+                    }
+                };
+                let iperf3 = Iperf3::start(plan, scenario, hosts, zero, flag, on_child)?;
+                let own = Applications::start_datagrams(plan, scenario, hosts, zero, flag)?;
+                Ok(Self { own, iperf3: Some(iperf3) })
+            }
+        }
+    }
+
+    /// Our own, which can be watched.
+    pub(super) fn applications(&self) -> &Applications {
+        &self.own
+    }
+
+    /// Ends them. What iperf3 says takes the place of figures that only our own applications know.
+    ///
+    /// # Errors
+    /// [`BedError::Failed`] with iperf3's message.
+    pub(super) fn end(self, scenario: &Scenario, measured: &mut Measurements) -> Result<Outcomes, BedError> {
+        if let Some(iperf3) = self.iperf3 {
+            let reports: Vec<Report> = iperf3.finish().into_iter().collect::<Result<_, _>>()?;
+            import(scenario, reports, measured);
+        }
+        Ok(self.own.stop())
+    }
+}
+
+/// Figures and output of iperf3. Its goodput counts from the opening to the end, not over the window.
+fn import(scenario: &Scenario, reports: Vec<Report>, measured: &mut Measurements) {
+    let names: Vec<&str> = scenario.connections.iter().map(|model| model.name.as_str()).collect();
+    let is_known = |figure: &Figure| match &figure.scope {
+        Scope::Connection(name) => !names.contains(&name.as_str()) || figure.metric == "drops",
+        Scope::Subflow(..) => figure.metric == "drops",
+        Scope::Run => figure.metric == "packet_hops",
+        Scope::Link(_) => true,
+    };
+    let is_empty = |series: &anabranch_record::model::Series| match &series.scope {
+        Scope::Connection(name) => names.contains(&name.as_str()),
+        Scope::Subflow(..) => series.metric != "drops",
+        Scope::Run | Scope::Link(_) => false,
+    };
+    measured.summary.figures.retain(is_known);
+    measured.series.retain(|series| !is_empty(series));
+    let mut total = 0.0;
+    for (model, report) in scenario.connections.iter().zip(reports) {
+        let scope = Scope::Connection(model.name.clone());
+        let mut figure = |metric, value| {
+            measured.summary.figures.push(Figure { scope: scope.clone(), metric, value });
+        };
+        let received = report.summary.receiver;
+        total += received.bits_per_second;
+        figure("goodput_bps", received.bits_per_second);
+        figure("bytes_delivered", received.bytes as f64);
+        if let Some(retransmits) = report.summary.retransmits {
+            figure("retransmits", retransmits as f64);
+        }
+        if matches!(model.traffic, Traffic::File { .. }) {
+            figure("completion_s", received.seconds);
+        }
+        measured.attachments.push((format!("iperf3-{}.json", model.name), report.json));
+    }
+    measured.summary.figures.push(Figure { scope: Scope::Run, metric: "goodput_bps", value: total });
+}

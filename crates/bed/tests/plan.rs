@@ -1,0 +1,221 @@
+//! What a scenario becomes on the kernel; pure, so it runs everywhere.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use anabranch_bed::{
+    BedError,
+    plan::{CongestionSource, Plan, plan},
+};
+use anabranch_link::Streams;
+use anabranch_scenario::{load, load_path, model::Scenario};
+
+const TWO_PATHS: &str = r#"
+name = "two"
+duration = "5 s"
+node = [{ names = ["phone", "wifi", "cell", "server"] }]
+link = [
+  { between = ["phone", "wifi"], rate = "20 Mbit/s", delay = "5 ms", queue = "100 packets" },
+  { between = ["phone", "cell"], rate = "5 Mbit/s", delay = "60 ms", queue = "100 packets" },
+  { between = ["wifi", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" },
+  { between = ["cell", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" },
+]
+
+[transport]
+profile = "linux"
+
+[[connection]]
+name = "up"
+from = "phone"
+to = "server"
+protocol = "mptcp"
+congestion = "lia"
+subflow = [{ name = "wifi", via = ["wifi"] }, { name = "cell", via = ["cell"], backup = true }]
+"#;
+
+fn scenario(text: &str) -> Scenario {
+    load(text, "test.toml", &[]).expect("the scenario is valid").scenario
+}
+
+fn planned(text: &str) -> Plan {
+    plan(&scenario(text), 1, CongestionSource::Bpf).expect("a kernel can do this")
+}
+
+fn refused(text: &str) -> String {
+    match plan(&scenario(text), 1, CongestionSource::Bpf) {
+        Err(BedError::Input(text)) => text,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[test]
+fn each_subflow_has_a_client_address_on_the_interface_of_its_first_link() {
+    let plan = planned(TWO_PATHS);
+    let [client, server] = &plan.hosts[..] else { panic!("two hosts, for routers are the emulator's") };
+    assert_eq!((client.name.as_str(), server.name.as_str()), ("phone", "server"));
+    let links: Vec<&str> = client.interfaces.iter().map(|interface| interface.link.as_str()).collect();
+    assert_eq!(links, ["phone-wifi", "phone-cell"]);
+    let connection = &plan.connections[0];
+    for (interface, address) in client.interfaces.iter().zip(&connection.client_addresses) {
+        assert_eq!(interface.addresses.len(), 1);
+        assert_eq!(interface.addresses[0].ip, *address);
+        assert_eq!(interface.mtu, 1500);
+    }
+    assert_eq!(connection.congestion, "ab_lia");
+    assert_eq!(plan.algorithms.len(), 1);
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+}
+
+#[test]
+fn a_path_is_known_by_its_addresses_and_its_way_back_is_the_reverse() {
+    let plan = planned(TWO_PATHS);
+    let pairs: BTreeSet<(IpAddr, IpAddr)> = plan.paths.iter().map(|path| (path.from, path.to)).collect();
+    assert_eq!(pairs.len(), 4);
+    for path in &plan.paths {
+        let back = plan.paths.iter().find(|back| (back.from, back.to) == (path.to, path.from));
+        let back = back.expect("every path has a way back");
+        let reversed: Vec<_> = path.hops.iter().rev().map(|hop| hop.reversed()).collect();
+        assert_eq!(back.hops, reversed);
+        assert_eq!((back.entry, back.exit), (path.exit, path.entry));
+    }
+    let connection = &plan.connections[0];
+    for (&path, &address) in connection.paths.iter().zip(&connection.client_addresses) {
+        assert_eq!(plan.paths[path].from, address);
+        assert_eq!(plan.paths[path].to, connection.server_address);
+    }
+}
+
+#[test]
+fn further_subflows_are_endpoints_with_their_backup_flag() {
+    let plan = planned(TWO_PATHS);
+    let endpoints: Vec<_> = plan.hosts[0]
+        .interfaces
+        .iter()
+        .flat_map(|interface| &interface.addresses)
+        .map(|address| address.endpoint.as_ref().map(|endpoint| (endpoint.id, endpoint.backup)))
+        .collect();
+    assert_eq!(endpoints, [None, Some((1, true))]);
+    assert_eq!(plan.hosts[0].mptcp_limits, Some((1, 0)));
+    assert_eq!(plan.hosts[1].mptcp_limits, Some((1, 0)), "the server must accept the join");
+    let first_is_backup = TWO_PATHS.replace(r#"via = ["wifi"] }"#, r#"via = ["wifi"], backup = true }"#);
+    let plan = planned(&first_is_backup);
+    let first = &plan.hosts[0].interfaces[0].addresses[0];
+    assert!(first.endpoint.as_ref().is_some_and(|endpoint| endpoint.backup && endpoint.id == 2));
+}
+
+#[test]
+fn transport_settings_become_sysctls_and_route_options() {
+    let plan = planned(&TWO_PATHS.replace(
+        r#"profile = "linux""#,
+        r#"
+        profile = "linux"
+        initial_window = "4 packets"
+        min_rto = "300 ms"
+        receive_buffer = "100 kB"
+        send_buffer = "unlimited"
+        window_cap = "50 packets"
+        delayed_ack = "off"
+        recovery = "sack"
+        "#,
+    ));
+    let options = plan.hosts[0].interfaces[0].addresses[0].route_options.join(" ");
+    assert_eq!(options, "mtu lock 1500 initcwnd 4 rto_min 300ms cwnd lock 50 quickack 1");
+    let sysctl = |name: &str| {
+        let found = plan.hosts[1].sysctls.iter().find(|(key, _)| key == name);
+        found.unwrap_or_else(|| panic!("{name} is set")).1.clone()
+    };
+    assert_eq!(sysctl("net.ipv4.tcp_rmem"), "4096 100000 100000");
+    assert_eq!(sysctl("net.ipv4.tcp_wmem"), "4096 16384 67108864");
+    assert_eq!(sysctl("net.ipv4.tcp_recovery"), "0", "without RACK");
+    assert_eq!(sysctl("net.ipv4.tcp_no_metrics_save"), "1");
+}
+
+#[test]
+fn packets_have_the_size_of_the_scenario_where_the_kernel_allows_it() {
+    let tcp = TWO_PATHS
+        .replace("mptcp", "tcp")
+        .replace("lia", "reno")
+        .replace(r#", { name = "cell", via = ["cell"], backup = true }"#, "");
+    let size = |profile: &str| {
+        let plan = planned(&tcp.replace(r#""linux""#, profile));
+        let timestamps = plan.hosts[0].sysctls.iter().find(|(name, _)| name == "net.ipv4.tcp_timestamps");
+        (plan.hosts[0].interfaces[0].mtu, timestamps.expect("it is set").1.clone(), plan.notes)
+    };
+    assert_eq!(size(r#""linux""#), (1500, "1".to_owned(), vec![]));
+    let (mtu, timestamps, notes) = size(r#""ns2""#);
+    assert_eq!((mtu, timestamps.as_str()), (1040, "0"), "40 bytes leave no room for timestamps");
+    assert!(notes.iter().any(|note| note.contains("before the first sample is 1 s")), "{notes:?}");
+}
+
+#[test]
+fn the_draws_are_those_of_the_simulator() {
+    let text = TWO_PATHS
+        .replace("subflow = [", "traffic = { kind = \"ftp\", start = \"uniform(0 s, 1 s)\" }\nsubflow = [");
+    let open =
+        |seed| plan(&scenario(&text), seed, CongestionSource::Bpf).expect("fine").connections[0].open_at;
+    let expected = |seed| Streams::new(seed).stream("start/up").below(1_000_000_000);
+    assert_eq!(open(1), expected(1));
+    assert_eq!(open(2), expected(2));
+    assert_ne!(open(1), open(2));
+}
+
+#[test]
+fn connections_that_share_a_host_must_agree_about_it() {
+    let second = |change: &dyn Fn(String) -> String| {
+        let (_, connection) = TWO_PATHS.split_once("[[connection]]").expect("it is there");
+        format!("{TWO_PATHS}\n[[connection]]{}", change(connection.replace("\"up\"", "\"more\"")))
+    };
+    let same = planned(&second(&|text| text));
+    assert_eq!(same.connections[0].client_addresses, same.connections[1].client_addresses);
+    assert_ne!(same.connections[0].port, same.connections[1].port);
+    assert_eq!(same.paths.len(), 4, "they share the addresses, so the paths too");
+
+    let other_paths = refused(&second(&|text| text.replace(", backup = true", "")));
+    assert!(
+        other_paths.contains("up and more") && other_paths.contains("nodes of their own"),
+        "{other_paths}"
+    );
+    let other_buffer = refused(&second(&|text| {
+        text.replace("subflow = [", "transport.receive_buffer = \"64 kB\"\nsubflow = [")
+    }));
+    assert!(other_buffer.contains("net.ipv4.tcp_rmem"), "{other_buffer}");
+    let there_and_back = refused(&second(&|text| {
+        text.replace("\"phone\"", "\"x\"").replace("\"server\"", "\"phone\"").replace("\"x\"", "\"server\"")
+    }));
+    assert!(there_and_back.contains("opens") && there_and_back.contains("accepts"), "{there_and_back}");
+    let other_params = refused(&second(&|text| {
+        text.replace("congestion = \"lia\"", "congestion = { name = \"lia\", precision = \"kernel\" }")
+    }));
+    assert!(other_params.contains("different parameters"), "{other_params}");
+}
+
+#[test]
+fn native_congestion_control_is_the_kernels_own_name() {
+    let plan = plan(&scenario(&TWO_PATHS.replace("lia", "reno")), 1, CongestionSource::Native);
+    let plan = plan.expect("the kernel has reno");
+    assert_eq!(plan.connections[0].congestion, "reno");
+    assert!(plan.algorithms.is_empty());
+}
+
+#[test]
+fn every_shipped_scenario_has_a_plan_or_a_reason() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut planned = 0;
+    for folder in ["papers/mfvl", "tutorial", "validation", "regress"] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("the folder is there") {
+            let path = entry.expect("it can be read").path();
+            let scenario = load_path(&path, &[]).expect("it is valid").scenario;
+            match plan(&scenario, 1, CongestionSource::Bpf) {
+                Ok(plan) => {
+                    assert_eq!(plan.connections.len(), scenario.connections.len());
+                    assert_eq!(plan.datagrams.len(), scenario.datagrams.len());
+                    planned += 1;
+                }
+                Err(BedError::Input(text)) => {
+                    assert!(text.starts_with("--engine kernel: "), "{}: {text}", path.display());
+                }
+                Err(other) => panic!("{}: {other}", path.display()),
+            }
+        }
+    }
+    assert!(planned >= 8, "only {planned} have a plan");
+}
