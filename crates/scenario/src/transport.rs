@@ -49,6 +49,7 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
         limited_transmit: true,
         recovery: Recovery::Sack,
         prr: false,
+        undo: false,
         receive_buffer: None,
         send_buffer: None,
         join: Join::Established,
@@ -81,6 +82,7 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
             delayed_ack: Some(DelayedAck { timeout: 40 * MS, every: 2 }),
             recovery: Recovery::Rack,
             prr: true,
+            undo: true,
             receive_buffer: Some(6 << 20),
             send_buffer: Some(4 << 20),
             ..rfc
@@ -107,6 +109,7 @@ pub(crate) struct Settings {
     limited_transmit: Option<bool>,
     recovery: Option<Recovery>,
     prr: Option<bool>,
+    undo: Option<bool>,
     receive_buffer: Option<Option<u64>>,
     send_buffer: Option<Option<u64>>,
     join: Option<Join>,
@@ -151,6 +154,7 @@ impl Settings {
             limited_transmit: table.boolean("limited_transmit")?,
             recovery: table.one_of("recovery")?.map(recovery),
             prr: table.boolean("prr")?,
+            undo: table.boolean("undo")?,
             receive_buffer: table.limit("receive_buffer")?,
             send_buffer: table.limit("send_buffer")?,
             join: table.one_of("join")?.map(join),
@@ -179,6 +183,7 @@ impl Settings {
         set(&mut to.limited_transmit, self.limited_transmit);
         set(&mut to.recovery, self.recovery);
         set(&mut to.prr, self.prr);
+        set(&mut to.undo, self.undo);
         set(&mut to.receive_buffer, self.receive_buffer);
         set(&mut to.send_buffer, self.send_buffer);
         set(&mut to.join, self.join);

@@ -14,3 +14,4 @@ pub(crate) mod rtt;
 pub(crate) mod sack;
 pub(crate) mod segments;
 pub(crate) mod sender;
+mod undo;

@@ -2,7 +2,7 @@
 
 use crate::{
     engine::timers::Lazy,
-    packet::{MAX_SACK_BLOCKS, SackBlocks},
+    packet::{MAX_SACK_BLOCKS, SackBlocks, unwrap},
 };
 
 /// Slots that stay when nothing is held; a larger ring is given back.
@@ -38,6 +38,9 @@ pub(crate) struct Receiver {
     held_count: u32,
     /// Ranges of held segments, most recently changed first (RFC 2018 section 4).
     ranges: Vec<(u64, u64)>,
+    /// The segment that has just come once more, if that is to be reported (RFC 2883).
+    duplicate: Option<u32>,
+    reports_duplicates: bool,
     /// RFC 7323 TS.Recent.
     ts_recent: u32,
     /// RFC 7323 Last.ACK.sent.
@@ -48,6 +51,10 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
+    pub(crate) fn new(reports_duplicates: bool) -> Self {
+        Self { reports_duplicates, ..Self::default() }
+    }
+
     /// Takes the segment `number`; in-order payload goes to `deliver` as (data sequence number, length).
     pub(crate) fn accept(
         &mut self,
@@ -62,6 +69,7 @@ impl Receiver {
             self.ts_recent = tsval;
         }
         if number < self.next || self.is_held(number) {
+            self.duplicate = self.reports_duplicates.then_some(number as u32);
             return Arrival::Duplicate;
         }
         if number > self.next {
@@ -126,15 +134,22 @@ impl Receiver {
         self.ranges.insert(0, range);
     }
 
-    /// Whether segments are held behind a gap.
-    pub(crate) fn has_gap(&self) -> bool {
-        self.held_count > 0
+    /// Whether an acknowledgement has blocks to report.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.held_count > 0 || self.duplicate.is_some()
     }
 
-    /// The blocks an acknowledgement reports: the newest first (RFC 2018 section 4).
+    /// The blocks an acknowledgement reports: a duplicate, then what holds it too (RFC 2883 section 4), then the
+    /// newest first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> SackBlocks {
+        let duplicate = self.duplicate.map(|low| unwrap(low, self.next));
+        let holds = |&&(from, to): &&(u64, u64)| duplicate.is_some_and(|number| (from..to).contains(&number));
+        let holder = self.ranges.iter().find(holds);
+        let others = self.ranges.iter().filter(|range| !holds(range));
+        let first = duplicate.map(|number| (number, number + 1));
+        let all = first.iter().chain(holder).chain(others);
         let mut blocks = SackBlocks::default();
-        for &(from, to) in self.ranges.iter().take(MAX_SACK_BLOCKS) {
+        for &(from, to) in all.take(MAX_SACK_BLOCKS) {
             blocks.blocks[usize::from(blocks.len)] = (from as u32, to as u32);
             blocks.len += 1;
         }
@@ -145,6 +160,7 @@ impl Receiver {
     pub(crate) fn acknowledged(&mut self) -> u32 {
         self.last_ack_sent = self.next;
         self.unacknowledged = 0;
+        self.duplicate = None;
         self.delayed.disarm();
         self.ts_recent
     }
@@ -171,7 +187,7 @@ mod tests {
         assert_eq!(take(&mut receiver, 1), (Arrival::FilledGap, vec![1, 2]));
         assert_eq!(take(&mut receiver, 1), (Arrival::Duplicate, vec![]));
         assert_eq!(receiver.next, 3);
-        assert!(receiver.has_gap());
+        assert!(receiver.has_blocks());
     }
 
     #[test]
@@ -187,6 +203,24 @@ mod tests {
             [(2, 6), (11, 12), (8, 9)],
             "two ranges have become one"
         );
+    }
+
+    #[test]
+    fn rfc_2883_4_a_duplicate_comes_first_and_then_the_block_that_holds_it() {
+        let mut receiver = Receiver::new(true);
+        for number in [0, 2, 3, 5, 6, 8] {
+            take(&mut receiver, number);
+        }
+        take(&mut receiver, 2);
+        assert_eq!(receiver.sack_blocks().as_slice(), [(2, 3), (2, 4), (8, 9)]);
+        receiver.acknowledged();
+        assert_eq!(receiver.sack_blocks().as_slice(), [(8, 9), (5, 7), (2, 4)], "it is reported once");
+        take(&mut receiver, 0);
+        assert_eq!(receiver.sack_blocks().as_slice(), [(0, 1), (8, 9), (5, 7)], "below what is acknowledged");
+        let mut silent = Receiver::new(false);
+        take(&mut silent, 0);
+        take(&mut silent, 0);
+        assert!(!silent.has_blocks());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Conn, Controller, Coupling, MAX_PEERS, Peer};
 use anabranch_link::{Rng, Streams};
-use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic, When};
+use anabranch_scenario::model::{self, Hop, Protocol, Recovery, Scenario, Traffic, When};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
@@ -143,7 +143,7 @@ fn endpoint(
         backup: path.backup,
         segment_bytes: small(model.transport.segment_bytes),
         sender: Sender::new(&model.transport),
-        receiver: Receiver::default(),
+        receiver: Receiver::new(model.transport.undo && model.transport.recovery != Recovery::NewReno),
         controller: Controller::new(algorithm, &path.congestion.params),
         coupled,
         last_ack_us: 0,
