@@ -215,6 +215,12 @@ static TRANSPORT: Section = Section {
             "Proportional rate reduction in fast recovery, RFC 9937; `newreno` goes without.",
         ),
         key(
+            "undo",
+            Kind::Bool,
+            Optional("profile"),
+            "Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, 4015); `newreno` goes without.",
+        ),
+        key(
             "receive_buffer",
             limit(Bytes, BYTES_MAX),
             Optional("profile"),

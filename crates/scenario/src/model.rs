@@ -384,6 +384,9 @@ pub struct Transport {
     pub recovery: Recovery,
     /// Proportional rate reduction (RFC 9937) in fast recovery; not with [`Recovery::NewReno`].
     pub prr: bool,
+    /// Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, RFC 4015); not with
+    /// [`Recovery::NewReno`].
+    pub undo: bool,
     /// Receive buffer in bytes, of the connection (shared by the subflows); `None`: unlimited.
     pub receive_buffer: Option<u64>,
     /// Whether the window offered grows up to `receive_buffer` with what the application reads.

@@ -59,6 +59,7 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
         limited_transmit: true,
         recovery: Recovery::Sack,
         prr: false,
+        undo: false,
         receive_buffer: None,
         receive_buffer_tuning: false,
         send_buffer: None,
@@ -96,6 +97,7 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
             delayed_ack: Some(LINUX_DELAYED_ACK),
             recovery: Recovery::Rack,
             prr: true,
+            undo: true,
             receive_buffer: Some(6 << 20),
             receive_buffer_tuning: true,
             send_buffer: Some(4 << 20),
@@ -123,6 +125,7 @@ pub(crate) struct Settings {
     limited_transmit: Option<bool>,
     recovery: Option<Recovery>,
     prr: Option<bool>,
+    undo: Option<bool>,
     receive_buffer: Option<Option<u64>>,
     receive_buffer_tuning: Option<bool>,
     pacing: Option<bool>,
@@ -169,6 +172,7 @@ impl Settings {
             limited_transmit: table.boolean("limited_transmit")?,
             recovery: table.one_of("recovery")?.map(recovery),
             prr: table.boolean("prr")?,
+            undo: table.boolean("undo")?,
             receive_buffer: table.limit("receive_buffer")?,
             receive_buffer_tuning: table.boolean("receive_buffer_tuning")?,
             pacing: table.boolean("pacing")?,
@@ -199,6 +203,7 @@ impl Settings {
         set(&mut to.limited_transmit, self.limited_transmit);
         set(&mut to.recovery, self.recovery);
         set(&mut to.prr, self.prr);
+        set(&mut to.undo, self.undo);
         set(&mut to.receive_buffer, self.receive_buffer);
         set(&mut to.receive_buffer_tuning, self.receive_buffer_tuning);
         set(&mut to.pacing, self.pacing);

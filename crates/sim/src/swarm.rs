@@ -39,6 +39,7 @@ struct Settings {
     delayed_ack: &'static str,
     limited_transmit: bool,
     prr: bool,
+    undo: bool,
     initial_window: u64,
     window_cap: Option<u64>,
     receive_segments: Option<u64>,
@@ -131,7 +132,7 @@ impl Settings {
         add(&format!("limited_transmit = {}", self.limited_transmit));
         add(&format!("receive_buffer_tuning = {}", self.receive_buffer_tuning));
         add(&format!("pacing = {}", self.pacing));
-        add(&format!("prr = {}", self.prr));
+        add(&format!("prr = {}\nundo = {}", self.prr, self.undo));
         add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
         add(&format!("initial_window = \"{} packets\"", self.initial_window));
         let limits = [
@@ -207,7 +208,8 @@ fn settings() -> impl Strategy<Value = Settings> {
         delayed_ack,
     );
     let jitter = prop_oneof![Just(0), 1_u64..5_000];
-    let numbers = (any::<bool>(), any::<bool>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
+    let numbers =
+        (any::<bool>(), any::<(bool, bool)>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
     let receiver_and_pacing = (any::<bool>(), any::<bool>(), select(vec!["v4", "v6"]));
     (words, numbers, receiver_and_pacing).prop_map(|(words, numbers, more)| Settings {
         profile: words.0,
@@ -216,7 +218,8 @@ fn settings() -> impl Strategy<Value = Settings> {
         join: words.3,
         delayed_ack: words.4,
         limited_transmit: numbers.0,
-        prr: numbers.1,
+        prr: numbers.1.0,
+        undo: numbers.1.1,
         initial_window: numbers.2,
         window_cap: numbers.3,
         receive_segments: numbers.4,

@@ -27,6 +27,7 @@ pub(crate) fn transport() -> Transport {
         limited_transmit: true,
         recovery: Recovery::NewReno,
         prr: false,
+        undo: false,
         receive_buffer: None,
         receive_buffer_tuning: false,
         pacing: false,
@@ -102,6 +103,7 @@ impl Alone {
             Verdict::Continue => {}
             Verdict::Enter => self.0.enter_recovery((self.0.cwnd / 2).max(2)),
             Verdict::Leave => self.0.leave_recovery(),
+            Verdict::Undo => self.0.undo(self.0.prior_cwnd),
             Verdict::Repaired => self.0.note_repaired((self.0.cwnd / 2).max(2)),
         }
         (verdict, self.send())

@@ -1,7 +1,7 @@
 //! Who makes a run's traffic: our own applications, or iperf3 for its connections.
 
 use anabranch_record::model::{Figure, Measurements, Scope};
-use anabranch_scenario::model::{Scenario, Traffic};
+use anabranch_scenario::model::{Protocol, Scenario};
 
 use super::{Application, attempt::Place};
 use crate::{
@@ -73,7 +73,8 @@ impl Senders {
     }
 }
 
-/// Figures and output of iperf3. Its goodput counts from the opening to the end, not over the window.
+/// Figures and output of iperf3. Its goodput counts from the opening to the end, not over the window; it does not know
+/// when a file is complete, for its receiver ends when the sender does.
 fn import(scenario: &Scenario, reports: Vec<Report>, measured: &mut Measurements) {
     let names: Vec<&str> = scenario.connections.iter().map(|model| model.name.as_str()).collect();
     let is_known = |figure: &Figure| match &figure.scope {
@@ -99,11 +100,9 @@ fn import(scenario: &Scenario, reports: Vec<Report>, measured: &mut Measurements
         total += received.bits_per_second;
         figure("goodput_bps", received.bits_per_second);
         figure("bytes_delivered", received.bytes as f64);
-        if let Some(retransmits) = report.summary.retransmits {
+        // Of MPTCP it asks the first subflow only.
+        if let Some(retransmits) = report.summary.retransmits.filter(|_| model.protocol == Protocol::Tcp) {
             figure("retransmits", retransmits as f64);
-        }
-        if matches!(model.traffic, Traffic::File { .. }) {
-            figure("completion_s", received.seconds);
         }
         measured.attachments.push((format!("iperf3-{}.json", model.name), report.json));
     }

@@ -32,6 +32,8 @@ pub(crate) enum Verdict {
     Enter,
     /// Recovery is over: the window becomes ssthresh.
     Leave,
+    /// The recovery has proved spurious: ask for the window to return to.
+    Undo,
     /// A loss probe has repaired a loss: the window becomes the ssthresh that is to be asked for, and nothing
     /// is left to recover (RFC 8985 section 7.4.2).
     Repaired,

@@ -16,3 +16,4 @@ pub(crate) mod rtt;
 pub(crate) mod sack;
 pub(crate) mod segments;
 pub(crate) mod sender;
+mod undo;

@@ -62,6 +62,11 @@ impl Probe {
         self.since = None;
     }
 
+    /// What ends with the probe under way, if it is a retransmission.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.outstanding.filter(|probe| probe.again).map(|probe| probe.end)
+    }
+
     /// An acknowledgement has come (section 7.4.2).
     pub(super) fn absorb(&mut self, ack: &Ack<'_>, absorbed: &Absorbed) {
         self.measured |= absorbed.acked > 0;

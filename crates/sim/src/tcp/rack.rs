@@ -139,6 +139,11 @@ impl Rack {
         rack.probe.absorb(ack, absorbed);
     }
 
+    /// A fast recovery was not needed: packets do change places on this path.
+    pub(super) fn see_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// The reordering window (section 6.2, step 4).
     fn window_us(sender: &Sender, rack: &Rack) -> u32 {
         if !rack.reordering_seen {
@@ -175,8 +180,9 @@ impl Rack {
         let mut suspects = false;
         for number in state(sender).board.examined.max(sender.una)..sender.next {
             let segment = sender.segments.get(number);
-            if segment.flags & (SACKED | LOST | AGAIN) == 0 {
-                // What follows was sent later still, for the first time or again.
+            if segment.flags & (SACKED | LOST | RETRANSMITTED) == 0 {
+                // What follows was sent later still, for the first time or again. (Only what has been sent again and
+                // is not under way, after an undone recovery, may be younger than it; that only delays.)
                 if !sent_after(newest, (segment.sent_us, number)) {
                     break;
                 }
@@ -243,6 +249,9 @@ impl Rack {
 
     #[inline(never)]
     pub(super) fn judge(sender: &mut Sender, absorbed: &mut Absorbed, now: Nanos) -> Verdict {
+        if sender.is_to_be_undone() {
+            return Verdict::Undo;
+        }
         let recovering = matches!(sender.state, CaState::Recovery | CaState::Loss);
         let over = recovering && sender.una >= sender.recover;
         if over {

@@ -1,11 +1,11 @@
 //! The receiving half: reassembly, selective acknowledgements, delayed acknowledgements.
 
-use anabranch_scenario::model::Transport;
+use anabranch_scenario::model::{IpVersion, Recovery, Transport};
 
 use super::ack_timing::AckTiming;
 use crate::{
     engine::timers::Lazy,
-    packet::{MAX_SACK_BLOCKS, SackBlocks},
+    packet::{MAX_SACK_BLOCKS, SackBlocks, unwrap},
 };
 
 /// Slots that stay when nothing is held; a larger ring is given back.
@@ -41,6 +41,11 @@ pub(crate) struct Receiver {
     held_count: u32,
     /// Ranges of held segments, most recently changed first (RFC 2018 section 4).
     ranges: Vec<(u64, u64)>,
+    /// The segment that has just come once more, if that is to be reported (RFC 2883).
+    duplicate: Option<u32>,
+    reports_duplicates: bool,
+    /// SACK blocks that an acknowledgement has room for.
+    sack_room: u8,
     /// RFC 7323 TS.Recent.
     ts_recent: u32,
     /// RFC 7323 Last.ACK.sent.
@@ -53,10 +58,12 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) fn new(transport: &Transport) -> Self {
+    pub(crate) fn new(transport: &Transport, ip_version: IpVersion) -> Self {
         let timed = transport.receive_buffer_tuning
             || transport.delayed_ack.is_some_and(|rule| rule.quick > 0 || rule.timeout_max > rule.timeout);
-        Self { timing: timed.then(Box::default), ..Self::default() }
+        let reports_duplicates = transport.undo && transport.recovery != Recovery::NewReno;
+        let sack_room = sack_room(transport.ack_bytes, ip_version);
+        Self { timing: timed.then(Box::default), reports_duplicates, sack_room, ..Self::default() }
     }
 
     /// Takes the segment `number`; in-order payload goes to `deliver` as (data sequence number, length).
@@ -73,6 +80,7 @@ impl Receiver {
             self.ts_recent = tsval;
         }
         if number < self.next || self.is_held(number) {
+            self.duplicate = self.reports_duplicates.then_some(number as u32);
             return Arrival::Duplicate;
         }
         if number > self.next {
@@ -137,15 +145,22 @@ impl Receiver {
         self.ranges.insert(0, range);
     }
 
-    /// Whether segments are held behind a gap.
-    pub(crate) fn has_gap(&self) -> bool {
-        self.held_count > 0
+    /// Whether an acknowledgement has blocks to report.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.held_count > 0 || self.duplicate.is_some()
     }
 
-    /// The blocks an acknowledgement reports: the newest first (RFC 2018 section 4).
+    /// The blocks an acknowledgement reports: a duplicate, then what holds it too (RFC 2883 section 4), then the
+    /// newest first (RFC 2018 section 4).
     pub(crate) fn sack_blocks(&self) -> SackBlocks {
+        let duplicate = self.duplicate.map(|low| unwrap(low, self.next));
+        let holds = |&&(from, to): &&(u64, u64)| duplicate.is_some_and(|number| (from..to).contains(&number));
+        let holder = self.ranges.iter().find(holds);
+        let others = self.ranges.iter().filter(|range| !holds(range));
+        let first = duplicate.map(|number| (number, number + 1));
+        let all = first.iter().chain(holder).chain(others);
         let mut blocks = SackBlocks::default();
-        for &(from, to) in self.ranges.iter().take(MAX_SACK_BLOCKS) {
+        for &(from, to) in all.take(usize::from(self.sack_room)) {
             blocks.blocks[usize::from(blocks.len)] = (from as u32, to as u32);
             blocks.len += 1;
         }
@@ -156,14 +171,42 @@ impl Receiver {
     pub(crate) fn acknowledged(&mut self) -> u32 {
         self.last_ack_sent = self.next;
         self.unacknowledged = 0;
+        self.duplicate = None;
         self.delayed.disarm();
         self.ts_recent
     }
 }
 
+/// Blocks that fit the option space of an acknowledgement beside its other options (RFC 9293 section 3.1: 40 bytes of
+/// options; RFC 2018 section 3: 2 and 8 per block, padded to 4 and 8). A packet of unlikely size has room for one.
+fn sack_room(ack_bytes: u32, ip_version: IpVersion) -> u8 {
+    const OPTIONS: u32 = 40;
+    let headers = match ip_version {
+        IpVersion::V4 => 40,
+        IpVersion::V6 => 60,
+    };
+    let room = OPTIONS.saturating_sub(ack_bytes.saturating_sub(headers)).saturating_sub(4) / 8;
+    room.clamp(1, MAX_SACK_BLOCKS as u32) as u8
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::transport;
+
+    fn receiver(undo: bool) -> Receiver {
+        let settings = Transport { undo, recovery: Recovery::Sack, ..transport() };
+        Receiver::new(&settings, IpVersion::V4)
+    }
+
+    #[test]
+    fn timestamps_leave_room_for_three_blocks_and_a_data_acknowledgement_for_one() {
+        assert_eq!(sack_room(52, IpVersion::V4), 3, "RFC 2018 section 3");
+        assert_eq!(sack_room(64, IpVersion::V4), 1, "12 bytes of DSS");
+        assert_eq!(sack_room(84, IpVersion::V6), 1);
+        assert_eq!(sack_room(40, IpVersion::V4), 3);
+        assert_eq!(sack_room(1000, IpVersion::V4), 1);
+    }
 
     fn take(receiver: &mut Receiver, number: u64) -> (Arrival, Vec<u32>) {
         let mut delivered = Vec::new();
@@ -174,7 +217,7 @@ mod tests {
 
     #[test]
     fn segments_are_delivered_once_and_in_order() {
-        let mut receiver = Receiver::default();
+        let mut receiver = self::receiver(false);
         assert_eq!(take(&mut receiver, 0), (Arrival::InOrder, vec![0]));
         assert_eq!(take(&mut receiver, 2), (Arrival::OutOfOrder, vec![]));
         assert_eq!(take(&mut receiver, 20), (Arrival::OutOfOrder, vec![]));
@@ -182,12 +225,12 @@ mod tests {
         assert_eq!(take(&mut receiver, 1), (Arrival::FilledGap, vec![1, 2]));
         assert_eq!(take(&mut receiver, 1), (Arrival::Duplicate, vec![]));
         assert_eq!(receiver.next, 3);
-        assert!(receiver.has_gap());
+        assert!(receiver.has_blocks());
     }
 
     #[test]
     fn the_first_block_holds_the_segment_that_has_just_come() {
-        let mut receiver = Receiver::default();
+        let mut receiver = self::receiver(false);
         for number in [2, 5, 8, 11, 3] {
             take(&mut receiver, number);
         }
@@ -201,8 +244,26 @@ mod tests {
     }
 
     #[test]
+    fn rfc_2883_4_a_duplicate_comes_first_and_then_the_block_that_holds_it() {
+        let mut receiver = self::receiver(true);
+        for number in [0, 2, 3, 5, 6, 8] {
+            take(&mut receiver, number);
+        }
+        take(&mut receiver, 2);
+        assert_eq!(receiver.sack_blocks().as_slice(), [(2, 3), (2, 4), (8, 9)]);
+        receiver.acknowledged();
+        assert_eq!(receiver.sack_blocks().as_slice(), [(8, 9), (5, 7), (2, 4)], "it is reported once");
+        take(&mut receiver, 0);
+        assert_eq!(receiver.sack_blocks().as_slice(), [(0, 1), (8, 9), (5, 7)], "below what is acknowledged");
+        let mut silent = self::receiver(false);
+        take(&mut silent, 0);
+        take(&mut silent, 0);
+        assert!(!silent.has_blocks());
+    }
+
+    #[test]
     fn only_a_segment_that_the_next_acknowledgement_is_about_is_echoed() {
-        let mut receiver = Receiver::default();
+        let mut receiver = self::receiver(false);
         take(&mut receiver, 0);
         assert_eq!(receiver.acknowledged(), 0);
         take(&mut receiver, 1);

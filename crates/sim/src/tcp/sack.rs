@@ -14,6 +14,7 @@ use super::{
     prr::Prr,
     segments::{LOST, RETRANSMITTED, SACKED},
     sender::{Method, Next, Sender},
+    undo::Undo,
 };
 
 /// The scoreboard: counts over the segments between `una` and `next`; the marks are on the segments. RACK-TLP keeps
@@ -38,11 +39,16 @@ pub(crate) struct Scoreboard {
     /// Blocks of the last acknowledgement: what they cover has been marked.
     seen: Vec<(u64, u64)>,
     pub(super) prr: Option<Box<Prr>>,
+    pub(super) undo: Option<Box<Undo>>,
 }
 
 impl Scoreboard {
     pub(crate) fn new(transport: &Transport) -> Self {
-        Self { prr: transport.prr.then(Box::default), ..Self::default() }
+        Self {
+            prr: transport.prr.then(Box::default),
+            undo: transport.undo.then(Box::default),
+            ..Self::default()
+        }
     }
 
     /// Segments SACKed now.
@@ -72,6 +78,13 @@ impl Scoreboard {
         self.forget(flags);
         self.waiting += 1;
         self.cursor = self.cursor.min(number);
+    }
+
+    /// No segment from `una` on is lost any more, and none was being sent again.
+    pub(super) fn take_back_losses(&mut self, una: u64) {
+        self.waiting = 0;
+        self.examined = una;
+        self.forced = None;
     }
 
     /// Retransmissions begin at `una`, with the segment `forced` whatever the window says.
@@ -153,6 +166,9 @@ impl Scoreboard {
     }
 
     pub(crate) fn judge(sender: &mut Sender, absorbed: &Absorbed) -> Verdict {
+        if sender.is_to_be_undone() {
+            return Verdict::Undo;
+        }
         match sender.state {
             CaState::Recovery | CaState::Loss if sender.una >= sender.recover => Verdict::Leave,
             CaState::Recovery | CaState::Loss => Verdict::Continue,
@@ -262,7 +278,7 @@ impl Scoreboard {
     }
 }
 
-fn board(sender: &mut Sender) -> &mut Scoreboard {
+pub(super) fn board(sender: &mut Sender) -> &mut Scoreboard {
     match &mut sender.method {
         Method::Sack(board) => board,
         Method::Rack(rack) => &mut rack.board,

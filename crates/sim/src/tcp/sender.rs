@@ -176,10 +176,12 @@ impl Sender {
                 if absorbed.sacked > 0 {
                     Scoreboard::find_lost(self, &mut absorbed);
                 }
+                self.look_for_spurious(ack, &absorbed);
                 absorbed.duplicate = absorbed.acked == 0 && absorbed.sacked > 0;
             }
             Method::Rack(_) => {
                 Scoreboard::absorb(self, ack, &mut absorbed);
+                self.look_for_spurious(ack, &absorbed);
                 Rack::absorbed(self, ack, &absorbed);
                 absorbed.duplicate = absorbed.acked == 0 && absorbed.sacked > 0;
             }
@@ -256,6 +258,7 @@ impl Sender {
 
     /// Enters fast recovery with the ssthresh that congestion control wants.
     pub(crate) fn enter_recovery(&mut self, ssthresh: u32) {
+        self.remember_reduction();
         self.prior_cwnd = self.cwnd;
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh.min(self.clamp);
@@ -276,6 +279,7 @@ impl Sender {
 
     /// A loss has been repaired without a recovery; congestion control takes it as one all the same.
     pub(crate) fn note_repaired(&mut self, ssthresh: u32) {
+        self.forget_reduction();
         self.prior_cwnd = self.cwnd;
         self.ssthresh = ssthresh;
         self.cwnd = ssthresh.min(self.clamp);
@@ -308,6 +312,7 @@ impl Sender {
     /// The retransmission timer has expired (RFC 5681 section 3.1, RFC 6298 section 5).
     pub(crate) fn time_out(&mut self, ssthresh: Option<u32>, now: Nanos) {
         if let Some(ssthresh) = ssthresh {
+            self.remember_reduction();
             self.prior_cwnd = self.cwnd;
             self.ssthresh = ssthresh;
             self.lost_again();
@@ -369,6 +374,7 @@ impl Sender {
             if let Some(prr) = self.prr() {
                 prr.sent();
             }
+            self.note_again(now_us);
         }
     }
 

@@ -145,7 +145,7 @@ fn endpoint(
         backup: path.backup,
         segment_bytes: small(model.transport.segment_bytes),
         sender: Sender::new(&model.transport),
-        receiver: Receiver::new(&model.transport),
+        receiver: Receiver::new(&model.transport, model.ip_version),
         controller,
         coupled,
         last_ack_us: 0,

@@ -187,6 +187,11 @@ impl<K: Key> World<'_, K> {
                 sender.restart_timer(self.now, &mut self.timers, index as u32);
                 sender.reduce_window(absorbed);
             }
+            Verdict::Undo => {
+                let window = self.congestion(index, absorbed, None, Controller::undo);
+                self.endpoints[index].sender.undo(window);
+                self.recover(index, absorbed);
+            }
             Verdict::Repaired => {
                 let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
                 self.endpoints[index].sender.note_repaired(ssthresh);

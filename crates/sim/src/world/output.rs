@@ -210,7 +210,7 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let connection = &self.connections[endpoint.connection as usize];
         let (mut bytes, mut sack) = (connection.ack_bytes, NO_SACK);
-        if endpoint.receiver.has_gap() && endpoint.sender.uses_sack() {
+        if endpoint.receiver.has_blocks() && endpoint.sender.uses_sack() {
             let blocks = endpoint.receiver.sack_blocks();
             // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
             bytes = bytes.saturating_add(4 + 8 * u16::from(blocks.len));

@@ -1,4 +1,5 @@
-//! Recovery by time: RACK-TLP (RFC 8985) with proportional rate reduction (RFC 9937).
+//! Recovery by time: RACK-TLP (RFC 8985) with proportional rate reduction (RFC 9937), and recoveries undone (RFC 3522,
+//! 2883).
 
 use crate::golden::{Losses, one_path, trace};
 use crate::packets::{Arrival, Lines};
@@ -27,6 +28,18 @@ fn several_losses() -> (Lines, Vec<Arrival>) {
 fn tail_loss() -> (Lines, Vec<Arrival>) {
     let (lines, arrivals) = run("rack-tail-loss", 30, &[("forward", 100_000, 160_000)]);
     assert!(lines.lost().into_iter().eq(21..30));
+    (lines, arrivals)
+}
+
+/// From 100 ms on the way forth takes 400 ms instead of 20: nothing is lost, but a timeout comes first.
+fn delay() -> (Lines, Vec<Arrival>) {
+    let transport = TRANSPORT.replace('\n', " ") + r#", min_rto = "200 ms", undo = true"#;
+    let later =
+        "\n[[change]]\nlink = \"wire\"\ndirection = \"forward\"\nat = \"100 ms\"\ndelay = \"400 ms\"\n";
+    let lines = trace("rack-spurious-timeout", &(one_path(&transport, "60 kB", &[]) + later));
+    lines.check(60);
+    assert!(lines.lost().is_empty());
+    let arrivals = lines.arrivals(WIRE_MS);
     (lines, arrivals)
 }
 
@@ -103,4 +116,40 @@ fn rfc_8985_7_4_the_answer_to_the_probe_begins_fast_recovery_of_all_that_is_lost
     assert!(again[1].0.abs_diff(answer.time_us) <= 1);
     let numbers: Vec<u64> = again.iter().map(|&(_, number)| number).collect();
     assert_eq!(numbers, [29, 21, 22, 23, 24, 25, 26, 27, 28], "each once");
+}
+
+#[test]
+fn rfc_8985_7_3_a_probe_is_new_data_if_there_is_some_whatever_the_window_says() {
+    let (lines, arrivals) = delay();
+    let window = 12;
+    let last = arrivals.iter().rfind(|arrival| arrival.time_us < 200_000).expect("an acknowledgement");
+    assert_eq!(lines.outstanding(&arrivals, last.time_us), window);
+    let probe = lines.data().into_iter().find(|line| line.time_us > last.time_us + 10).expect("the probe");
+    assert!(!probe.again && probe.time_us < 300_000, "{probe:?}");
+    assert_eq!(lines.outstanding(&arrivals, probe.time_us), window + 1);
+    let (timeout_us, number) = lines.again()[0];
+    assert_eq!(
+        (number, timeout_us),
+        (last.ack, probe.time_us + 200_000),
+        "section 7.3: the timeout begins anew"
+    );
+}
+
+#[test]
+fn rfc_4015_3_2_after_a_spurious_timeout_the_window_is_that_of_before_and_new_data_follows() {
+    let (lines, arrivals) = delay();
+    let again = lines.again();
+    assert_eq!(again.len(), 1, "{again:?}");
+    let first = arrivals.iter().find(|arrival| arrival.time_us > again[0].0).expect("an original arrives");
+    assert_eq!(lines.outstanding(&arrivals, first.time_us), 12);
+}
+
+#[test]
+fn rfc_2883_4_1_a_duplicate_is_reported_once_below_the_acknowledgement() {
+    let (lines, _) = delay();
+    let reports: Vec<_> = lines.acks().into_iter().filter(|line| !line.sacks.is_empty()).collect();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0].sacks, [(21, 22)]);
+    assert!(reports[0].ack > Some(21));
+    assert_eq!(reports[0].bytes, 52 + 4 + 8);
 }
