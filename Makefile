@@ -35,9 +35,14 @@ demo: $(VENV)/.engine ## compare MFVL with LIA in the smart-gas scenario, 20 see
 .PHONY: setup
 setup: $(VENV)/.engine $(VENV)/.dev ## install the laboratory and the developers' tools into .venv/
 
+.PHONY: bed
+bed: ## build target/release/anabranch-bed, which runs scenarios on this machine's kernel
+	@missing=$$(.ci/linux-packages) || { echo "packages are missing: sudo apt-get install $$missing" >&2; exit 1; }
+	cargo build --release -p anabranch-bed
+
 .PHONY: test
 test: setup ## run every test this machine can run; the others are skipped by name
-	.ci/test-kernel
+	.ci/test-linux
 	cargo test
 	$(BIN)/pytest
 

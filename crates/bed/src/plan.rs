@@ -134,6 +134,8 @@ pub struct ConnectionPlan {
     pub open_at: Nanos,
     /// Name for `TCP_CONGESTION`.
     pub congestion: String,
+    /// Whether the sockets pace.
+    pub pacing: bool,
 }
 
 /// The two ends of a UDP flow.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::Error;
 use crate::congestion;
 use crate::model::{
-    Congestion, Connection, Datagram, Hop, Nanos, Protocol, Subflow, Traffic, Transport, When,
+    Congestion, Connection, Datagram, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic, Transport, When,
 };
 use crate::names::{Names, Pattern};
 use crate::quantity::Dimension;
@@ -116,13 +116,14 @@ pub(crate) fn connections(
             "mptcp" => Protocol::Mptcp,
             _ => Protocol::Tcp,
         };
+        let ip_version = read_ip(table)?;
         let subflows = subflows(table, family, protocol)?;
         let scheduler = given(table.one_of("scheduler")?);
         let traffic = match table.table("traffic")? {
             None => Traffic::Ftp { start: When::At(0), stop: None },
             Some(traffic) => read_traffic(&traffic)?,
         };
-        let transport: Transport = transport::resolve(table, protocol, settings)?;
+        let transport: Transport = transport::resolve(table, protocol, ip_version, settings)?;
         for index in 0..family.members {
             let name = name.name(index);
             insert(names, table, "name", "connection or datagram flow", &name)?;
@@ -139,6 +140,7 @@ pub(crate) fn connections(
             connections.push(Connection {
                 name,
                 protocol,
+                ip_version,
                 from,
                 to,
                 traffic,
@@ -149,6 +151,13 @@ pub(crate) fn connections(
         }
     }
     Ok(connections)
+}
+
+fn read_ip(table: &Table<'_>) -> Result<IpVersion, Error> {
+    Ok(match given(table.one_of("ip")?) {
+        "v6" => IpVersion::V6,
+        _ => IpVersion::V4,
+    })
 }
 
 fn family_name(table: &Table<'_>, family: Family) -> Result<Pattern, Error> {
@@ -241,6 +250,7 @@ pub(crate) fn datagrams(
         check_jitter(table, &on, phase_jitter)?;
         let rate_bps = given(table.quantity("rate")?);
         let packet_bytes = given(table.small("packet")?);
+        let ip_version = read_ip(table)?;
         for index in 0..family.members {
             let name = name.name(index);
             insert(names, table, "name", "connection or datagram flow", &name)?;
@@ -254,6 +264,7 @@ pub(crate) fn datagrams(
                 hops: Vec::new(),
                 rate_bps,
                 packet_bytes,
+                ip_version,
                 on,
                 phase_jitter,
             });

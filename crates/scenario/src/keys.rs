@@ -94,6 +94,7 @@ const fn limit(dimension: Dimension, max: u64) -> Kind {
 
 const RATE: Kind = quantity(Rate, 1, RATE_MAX);
 const COUNT: Kind = Kind::Integer { min: 1, max: FAMILY_MAX };
+const IP: Kind = Kind::OneOf(&["v4", "v6"]);
 
 const fn key(name: &'static str, kind: Kind, need: Need, doc: &'static str) -> Key {
     Key { name, kind, need, doc }
@@ -214,10 +215,24 @@ static TRANSPORT: Section = Section {
             "Of the connection, shared by its subflows.",
         ),
         key(
+            "receive_buffer_tuning",
+            Kind::Bool,
+            Optional("profile"),
+            "`true`: the window offered begins near 64 KiB and grows with what the application reads, up to \
+             `receive_buffer`; `false`: all of it from the start.",
+        ),
+        key(
             "send_buffer",
             limit(Bytes, BYTES_MAX),
             Optional("profile"),
             "Of the connection, shared by its subflows.",
+        ),
+        key(
+            "pacing",
+            Kind::Bool,
+            Optional("profile"),
+            "Data leaves at 2 cwnd/srtt in slow start and at 1.2 cwnd/srtt after. A rate that the congestion control \
+             sets counts with `false` too.",
         ),
         key(
             "join",
@@ -244,6 +259,19 @@ static DELAYED_ACK: Section = Section {
             quantity(Packets, 1, PACKETS_MAX),
             Optional("profile, or 2 packets"),
             "At the latest at this many full-sized segments.",
+        ),
+        key(
+            "timeout_max",
+            time(1),
+            Optional("profile, or the timeout"),
+            "The delay follows the gaps between arrivals, from `timeout` up to this.",
+        ),
+        key(
+            "quick",
+            quantity(Packets, 0, PACKETS_MAX),
+            Optional("profile, or 0 packets"),
+            "Segments that are acknowledged at once at the start, after a pause and after a duplicate; above 0, so is \
+             every segment that lets the window grow or ends what the application has written.",
         ),
     ],
 };
@@ -351,6 +379,12 @@ static CONNECTION: Section = Section {
         key("to", Kind::Name, Required, "The node that receives."),
         key("protocol", Kind::OneOf(&["tcp", "mptcp"]), Default("tcp"), "RFC 9293 or RFC 8684."),
         key(
+            "ip",
+            IP,
+            Default("v4"),
+            "IP version; the sizes of the profiles `rfc` and `linux` follow from it.",
+        ),
+        key(
             "congestion",
             Kind::Congestion,
             Optional("that of every subflow"),
@@ -438,6 +472,7 @@ static DATAGRAM: Section = Section {
         key("via", Kind::Names(1), Optional("no way-points"), "Nodes to pass, in order."),
         key("rate", RATE, Required, "Bit rate on the wire."),
         key("packet", quantity(Bytes, 1, DATAGRAM_MAX), Required, "Size of a packet on the wire."),
+        key("ip", IP, Default("v4"), "IP version; the size on the wire is `packet` with either."),
         key("on", Kind::Intervals, Optional("the whole run"), "Intervals [start, end) in ascending order."),
         key(
             "phase_jitter",

@@ -198,6 +198,15 @@ pub enum Protocol {
     Mptcp,
 }
 
+/// Version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// RFC 791: a header of 20 bytes.
+    V4,
+    /// RFC 8200: a header of 40 bytes.
+    V6,
+}
+
 /// A TCP or MPTCP connection; data flows from `from` to `to`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
@@ -205,6 +214,8 @@ pub struct Connection {
     pub name: String,
     /// TCP or MPTCP.
     pub protocol: Protocol,
+    /// IP version of every subflow.
+    pub ip_version: IpVersion,
     /// Index of the node that opens the connection and sends.
     pub from: usize,
     /// Index of the other node.
@@ -275,6 +286,8 @@ pub struct Datagram {
     pub rate_bps: u64,
     /// Size on the wire.
     pub packet_bytes: u32,
+    /// IP version; the size on the wire does not depend on it.
+    pub ip_version: IpVersion,
     /// Disjoint intervals `[start, end)` in ascending order.
     pub on: Vec<(Nanos, Nanos)>,
     /// Every interval begins up to this much earlier (not before 0) or later, one draw per interval and seed.
@@ -325,10 +338,15 @@ pub enum RtoRule {
 /// Delayed acknowledgements (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// At the latest after this long.
+    /// At the latest after this long; with `timeout_max` above it, the least delay of an adaptive timer.
     pub timeout: Nanos,
     /// At the latest at this many full-sized segments.
     pub every: u32,
+    /// Bound of the adaptive timer; at least `timeout`.
+    pub timeout_max: Nanos,
+    /// Segments acknowledged at once at the start, after a pause and after a duplicate; 0: none, and neither are
+    /// those that let the window grow or end what the application has written.
+    pub quick: u32,
 }
 
 /// Transport settings of one connection, after profile and overrides.
@@ -364,8 +382,12 @@ pub struct Transport {
     pub recovery: Recovery,
     /// Receive buffer in bytes, of the connection (shared by the subflows); `None`: unlimited.
     pub receive_buffer: Option<u64>,
+    /// Whether the window offered grows up to `receive_buffer` with what the application reads.
+    pub receive_buffer_tuning: bool,
     /// Send buffer in bytes, of the connection; `None`: unlimited.
     pub send_buffer: Option<u64>,
+    /// Whether data is paced by the window and the smoothed RTT.
+    pub pacing: bool,
     /// Opening of further subflows.
     pub join: Join,
     /// A random processing time in `[0, send_jitter)` before each data packet of the sender, in order

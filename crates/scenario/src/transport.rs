@@ -2,14 +2,18 @@
 
 use crate::Error;
 use crate::keys::DATAGRAM_MAX;
-use crate::model::{DelayedAck, Join, Nanos, Protocol, Recovery, RtoRule, Transport};
+use crate::model::{DelayedAck, IpVersion, Join, Nanos, Protocol, Recovery, RtoRule, Transport};
 use crate::quantity::Dimension;
 use crate::reader::Table;
 
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000 * MS;
 /// RFC 1122 section 4.2.3.2 allows up to 500 ms; 200 ms is the timer of BSD and the upper bound of Linux's.
-const RFC_DELAYED_ACK: DelayedAck = DelayedAck { timeout: 200 * MS, every: 2 };
+const RFC_DELAYED_ACK: DelayedAck =
+    DelayedAck { timeout: 200 * MS, every: 2, timeout_max: 200 * MS, quick: 0 };
+/// As measured on Linux 6.18 (docs/validation.md): 40 ms, the floor of its timer, and 16 quick ones.
+const LINUX_DELAYED_ACK: DelayedAck =
+    DelayedAck { timeout: 40 * MS, every: 2, timeout_max: 200 * MS, quick: 16 };
 
 /// Values that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,21 +26,27 @@ enum Profile {
 /// The sizes on a 1500-byte MTU: IPv4 and TCP 20 each, timestamps 12 with padding (RFC 7323). MPTCP adds the DSS
 /// option (RFC 8684 section 3.3): 4 of its own, then on data a mapping and a 4-byte data ACK (4 + 4 + 4 + 2, or an
 /// 8-byte mapping without a data ACK), 20 with padding; on a pure ACK the 8-byte data ACK that answers 8-byte
-/// sequence numbers, 12 together.
+/// sequence numbers, 12 together. Linux sends the data ACK in 8 bytes on data too, 24 with padding (measured on 6.18). IPv6's header (RFC 8200 section 3) has 20 bytes more than IPv4's.
 const HEADERS: u32 = 52;
+const IPV6_MORE: u32 = 20;
 const DSS_DATA: u32 = 20;
+const DSS_DATA_LINUX: u32 = 24;
 const DSS_ACK: u32 = 12;
 const MTU: u32 = 1500;
 
-fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
-    let (dss_data, dss_ack) = match protocol {
-        Protocol::Tcp => (0, 0),
-        Protocol::Mptcp => (DSS_DATA, DSS_ACK),
+fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transport {
+    let (dss_data, dss_data_linux, dss_ack) = match protocol {
+        Protocol::Tcp => (0, 0, 0),
+        Protocol::Mptcp => (DSS_DATA, DSS_DATA_LINUX, DSS_ACK),
+    };
+    let headers = match ip {
+        IpVersion::V4 => HEADERS,
+        IpVersion::V6 => HEADERS + IPV6_MORE,
     };
     let rfc = Transport {
-        segment_bytes: MTU - HEADERS - dss_data,
-        header_bytes: HEADERS + dss_data,
-        ack_bytes: HEADERS + dss_ack,
+        segment_bytes: MTU - headers - dss_data,
+        header_bytes: headers + dss_data,
+        ack_bytes: headers + dss_ack,
         initial_window: 10,
         initial_ssthresh: None,
         window_cap: None,
@@ -49,7 +59,9 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
         limited_transmit: true,
         recovery: Recovery::Sack,
         receive_buffer: None,
+        receive_buffer_tuning: false,
         send_buffer: None,
+        pacing: false,
         join: Join::Established,
         send_jitter: 0,
     };
@@ -72,13 +84,17 @@ fn profile_values(profile: Profile, protocol: Protocol) -> Transport {
         },
         // TCP_DELACK_MIN, TCP_RTO_MIN and TCP_RTO_MAX; the third values of tcp_rmem (newer kernels have 32 MiB, which
         // changes nothing behind this send buffer) and tcp_wmem. The kernel charges its own overhead per packet to
-        // these buffers, the simulator counts payload.
+        // these buffers, the simulator counts payload. Linux paces Reno and CUBIC only under the queue discipline fq
+        // or with SO_MAX_PACING_RATE.
         Profile::Linux => Transport {
+            segment_bytes: MTU - headers - dss_data_linux,
+            header_bytes: headers + dss_data_linux,
             min_rto: 200 * MS,
             max_rto: 120 * SECOND,
             rto_rule: RtoRule::Linux,
-            delayed_ack: Some(DelayedAck { timeout: 40 * MS, every: 2 }),
+            delayed_ack: Some(LINUX_DELAYED_ACK),
             receive_buffer: Some(6 << 20),
+            receive_buffer_tuning: true,
             send_buffer: Some(4 << 20),
             ..rfc
         },
@@ -104,6 +120,8 @@ pub(crate) struct Settings {
     limited_transmit: Option<bool>,
     recovery: Option<Recovery>,
     receive_buffer: Option<Option<u64>>,
+    receive_buffer_tuning: Option<bool>,
+    pacing: Option<bool>,
     send_buffer: Option<Option<u64>>,
     join: Option<Join>,
     send_jitter: Option<Nanos>,
@@ -112,7 +130,7 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug)]
 enum DelayedAckSetting {
     Off,
-    On { timeout: Option<Nanos>, every: Option<u32> },
+    On { timeout: Option<Nanos>, every: Option<u32>, timeout_max: Option<Nanos>, quick: Option<u32> },
 }
 
 impl Settings {
@@ -143,6 +161,8 @@ impl Settings {
             limited_transmit: table.boolean("limited_transmit")?,
             recovery: table.one_of("recovery")?.map(recovery),
             receive_buffer: table.limit("receive_buffer")?,
+            receive_buffer_tuning: table.boolean("receive_buffer_tuning")?,
+            pacing: table.boolean("pacing")?,
             send_buffer: table.limit("send_buffer")?,
             join: table.one_of("join")?.map(join),
             send_jitter: table.quantity("send_jitter")?,
@@ -170,17 +190,23 @@ impl Settings {
         set(&mut to.limited_transmit, self.limited_transmit);
         set(&mut to.recovery, self.recovery);
         set(&mut to.receive_buffer, self.receive_buffer);
+        set(&mut to.receive_buffer_tuning, self.receive_buffer_tuning);
+        set(&mut to.pacing, self.pacing);
         set(&mut to.send_buffer, self.send_buffer);
         set(&mut to.join, self.join);
         set(&mut to.send_jitter, self.send_jitter);
         match self.delayed_ack {
             None => {}
             Some(DelayedAckSetting::Off) => to.delayed_ack = None,
-            Some(DelayedAckSetting::On { timeout, every }) => {
+            Some(DelayedAckSetting::On { timeout, every, timeout_max, quick }) => {
                 let base = to.delayed_ack.unwrap_or(RFC_DELAYED_ACK);
+                // A timeout without a maximum is not adaptive.
+                let inherited = timeout.unwrap_or(base.timeout_max);
                 to.delayed_ack = Some(DelayedAck {
                     timeout: timeout.unwrap_or(base.timeout),
                     every: every.unwrap_or(base.every),
+                    timeout_max: timeout_max.unwrap_or(inherited),
+                    quick: quick.unwrap_or(base.quick),
                 });
             }
         }
@@ -192,18 +218,28 @@ fn read_delayed_ack(table: &Table<'_>) -> Result<Option<DelayedAckSetting>, Erro
         return Ok(Some(DelayedAckSetting::Off));
     }
     let Some(inner) = table.table("delayed_ack")? else { return Ok(None) };
-    Ok(Some(DelayedAckSetting::On { timeout: inner.quantity("timeout")?, every: inner.small("every")? }))
+    Ok(Some(DelayedAckSetting::On {
+        timeout: inner.quantity("timeout")?,
+        every: inner.small("every")?,
+        timeout_max: inner.quantity("timeout_max")?,
+        quick: inner.small("quick")?,
+    }))
 }
 
 /// The settings of one connection: the profile, then the file's, then its own.
 ///
 /// # Errors
 /// If values that are each in range contradict each other; `table` is the connection.
-pub(crate) fn resolve(table: &Table<'_>, protocol: Protocol, of_file: &Settings) -> Result<Transport, Error> {
+pub(crate) fn resolve(
+    table: &Table<'_>,
+    protocol: Protocol,
+    ip: IpVersion,
+    of_file: &Settings,
+) -> Result<Transport, Error> {
     let own_table = table.table("transport")?;
     let own = own_table.as_ref().map(Settings::read).transpose()?.unwrap_or_default();
     let profile = own.profile.or(of_file.profile).unwrap_or(Profile::Rfc);
-    let mut transport = profile_values(profile, protocol);
+    let mut transport = profile_values(profile, protocol, ip);
     of_file.apply(&mut transport);
     own.apply(&mut transport);
     check(&transport).map_err(|what| table.error_at("transport", &what))?;
@@ -229,6 +265,10 @@ fn check(transport: &Transport) -> Result<(), String> {
             let (buffer, segment) = (bytes(buffer), bytes(segment));
             return Err(format!("{name} {buffer} does not hold one segment of {segment}"));
         }
+    }
+    if let Some(ack) = transport.delayed_ack.filter(|ack| ack.timeout > ack.timeout_max) {
+        let (least, most) = (time(ack.timeout), time(ack.timeout_max));
+        return Err(format!("delayed_ack.timeout {least} is above delayed_ack.timeout_max {most}"));
     }
     for (name, rto) in [("min_rto", transport.min_rto), ("initial_rto", transport.initial_rto)] {
         if rto > transport.max_rto {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_scenario::model::{
-    ChangeTarget, DelayedAck, Hop, Join, Loss, Protocol, QueueLimit, Recovery, RtoRule, Scenario, Traffic,
-    When,
+    ChangeTarget, DelayedAck, Hop, IpVersion, Join, Loss, Protocol, QueueLimit, Recovery, RtoRule, Scenario,
+    Traffic, When,
 };
 use anabranch_scenario::{FILE_BYTES_MAX, load, load_path};
 
@@ -123,17 +123,22 @@ fn profiles_hold_the_values_that_belong_together() {
     assert_eq!((ns2.delayed_ack, ns2.recovery, ns2.join), (None, Recovery::NewReno, Join::Immediately));
     assert_eq!((ns2.rto_rule, ns2.limited_transmit), (RtoRule::Rfc6298, true));
     assert_eq!((ns2.receive_buffer, ns2.send_buffer), (None, None));
+    assert_eq!((ns2.receive_buffer_tuning, ns2.pacing), (false, false));
 
     let rfc = transport("rfc", "tcp");
     assert_eq!((rfc.segment_bytes, rfc.header_bytes, rfc.ack_bytes, rfc.initial_window), (1448, 52, 52, 10));
     assert_eq!((rfc.initial_rto, rfc.min_rto, rfc.max_rto), (1000 * MS, 1000 * MS, 60_000 * MS));
-    assert_eq!(rfc.delayed_ack, Some(DelayedAck { timeout: 200 * MS, every: 2 }));
+    let delayed_ack = DelayedAck { timeout: 200 * MS, every: 2, timeout_max: 200 * MS, quick: 0 };
+    assert_eq!(rfc.delayed_ack, Some(delayed_ack));
+    assert_eq!((rfc.receive_buffer_tuning, rfc.pacing), (false, false));
     assert_eq!((rfc.recovery, rfc.join, rfc.rto_rule), (Recovery::Sack, Join::Established, RtoRule::Rfc6298));
 
     let linux = transport("linux", "mptcp");
     assert_eq!((linux.segment_bytes, linux.header_bytes, linux.ack_bytes), (1428, 72, 64));
     assert_eq!((linux.min_rto, linux.max_rto, linux.rto_rule), (200 * MS, 120_000 * MS, RtoRule::Linux));
-    assert_eq!(linux.delayed_ack, Some(DelayedAck { timeout: 40 * MS, every: 2 }));
+    let delayed_ack = DelayedAck { timeout: 40 * MS, every: 2, timeout_max: 200 * MS, quick: 16 };
+    assert_eq!(linux.delayed_ack, Some(delayed_ack));
+    assert_eq!((linux.receive_buffer_tuning, linux.pacing), (true, false));
     assert_eq!((linux.receive_buffer, linux.send_buffer), (Some(6_291_456), Some(4_194_304)));
     for (profile, protocol) in [("rfc", "tcp"), ("rfc", "mptcp"), ("linux", "tcp"), ("linux", "mptcp")] {
         let full = transport(profile, protocol);
@@ -156,7 +161,42 @@ fn the_connection_overrides_the_file_and_the_file_the_profile() {
     let own = r#"transport = { profile = "ns2", delayed_ack = { every = "4 packets" } }"#;
     let transport = scenario(&[HEAD, of_file, &wire("ad", "A", "D"), FLOW, own]).connections[0].transport;
     assert_eq!((transport.segment_bytes, transport.initial_window), (1000, 4));
-    assert_eq!(transport.delayed_ack, Some(DelayedAck { timeout: 200 * MS, every: 4 }));
+    let delayed_ack = DelayedAck { timeout: 200 * MS, every: 4, timeout_max: 200 * MS, quick: 0 };
+    assert_eq!(transport.delayed_ack, Some(delayed_ack));
+}
+
+#[test]
+fn a_timeout_of_its_own_makes_the_delayed_acknowledgement_constant() {
+    let delayed_ack = |settings: &str| {
+        let own = format!("transport = {{ profile = \"linux\", delayed_ack = {{ {settings} }} }}");
+        let transport = scenario(&[HEAD, &wire("ad", "A", "D"), FLOW, &own]).connections[0].transport;
+        transport.delayed_ack.expect("they are delayed")
+    };
+    assert_eq!((delayed_ack("").timeout, delayed_ack("").timeout_max), (40 * MS, 200 * MS));
+    let constant = delayed_ack("timeout = \"100 ms\", quick = \"0 packets\"");
+    assert_eq!((constant.timeout, constant.timeout_max, constant.quick), (100 * MS, 100 * MS, 0));
+    let longer = delayed_ack("timeout_max = \"500 ms\"");
+    assert_eq!((longer.timeout, longer.timeout_max, longer.quick), (40 * MS, 500 * MS, 16));
+}
+
+#[test]
+fn ipv6_takes_twenty_bytes_more_from_the_mtu_and_leaves_the_sizes_of_ns2_alone() {
+    let connection = |profile: &str, protocol: &str, ip: &str| {
+        let own = format!("protocol = {protocol:?}\n{ip}\ntransport = {{ profile = {profile:?} }}\n");
+        let connection = scenario(&[HEAD, &wire("ad", "A", "D"), FLOW, &own]).connections[0].clone();
+        let sizes = connection.transport;
+        (connection.ip_version, sizes.segment_bytes, sizes.header_bytes, sizes.ack_bytes)
+    };
+    for profile in ["rfc", "linux"] {
+        assert_eq!(connection(profile, "tcp", ""), (IpVersion::V4, 1448, 52, 52));
+        assert_eq!(connection(profile, "tcp", "ip = \"v4\""), (IpVersion::V4, 1448, 52, 52));
+        assert_eq!(connection(profile, "tcp", "ip = \"v6\""), (IpVersion::V6, 1428, 72, 72));
+        assert_eq!(connection(profile, "mptcp", "ip = \"v6\""), (IpVersion::V6, 1408, 92, 84));
+    }
+    assert_eq!(connection("ns2", "tcp", "ip = \"v6\""), (IpVersion::V6, 1000, 40, 40));
+    let datagram = "\n[[datagram]]\nname = \"d\"\nfrom = \"A\"\nto = \"D\"\nrate = \"1 Mbit/s\"\npacket = \"500 B\"\nip = \"v6\"\n";
+    let read = scenario(&[HEAD, &wire("ad", "A", "D"), datagram]);
+    assert_eq!((read.datagrams[0].ip_version, read.datagrams[0].packet_bytes), (IpVersion::V6, 500));
 }
 
 #[test]

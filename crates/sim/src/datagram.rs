@@ -82,6 +82,7 @@ mod tests {
             hops: Vec::new(),
             rate_bps: 1_000_000,
             packet_bytes: 1000,
+            ip_version: anabranch_scenario::model::IpVersion::V4,
             on,
             phase_jitter,
         };

@@ -20,6 +20,8 @@ pub(crate) mod flags {
     pub(crate) const WINDOW: u16 = 1 << 6;
     /// Belongs to a datagram flow, whose index is in `ack`.
     pub(crate) const DATAGRAM: u16 = 1 << 7;
+    /// Ends what the application has written (RFC 9293 section 3.9.1, PSH).
+    pub(crate) const PUSH: u16 = 1 << 9;
     /// A retransmission (for traces; receivers do not look).
     pub(crate) const RETRANSMIT: u16 = 1 << 8;
 }

@@ -41,8 +41,11 @@ struct Settings {
     initial_window: u64,
     window_cap: Option<u64>,
     receive_segments: Option<u64>,
+    receive_buffer_tuning: bool,
     send_segments: Option<u64>,
     send_jitter_us: u64,
+    pacing: bool,
+    ip: &'static str,
 }
 
 /// A scenario with one file transfer.
@@ -82,6 +85,7 @@ impl Plan {
         }
         let protocol = if self.tcp { "tcp" } else { "mptcp" };
         add("[[connection]]\nname = \"file\"\nfrom = \"S\"\nto = \"D\"");
+        add(&format!("ip = \"{}\"", self.settings.ip));
         add(&format!("protocol = \"{protocol}\"\nscheduler = \"{}\"", self.settings.scheduler));
         add(&format!("traffic = {{ kind = \"file\", size = \"{} B\" }}", self.file_bytes));
         for (i, path) in paths.iter().enumerate() {
@@ -124,6 +128,8 @@ impl Settings {
             add(&format!("delayed_ack = {}", self.delayed_ack));
         }
         add(&format!("limited_transmit = {}", self.limited_transmit));
+        add(&format!("receive_buffer_tuning = {}", self.receive_buffer_tuning));
+        add(&format!("pacing = {}", self.pacing));
         add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
         add(&format!("initial_window = \"{} packets\"", self.initial_window));
         let limits = [
@@ -188,6 +194,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         "\"off\"",
         "{ timeout = \"40 ms\", every = \"2 packets\" }",
         "{ timeout = \"500 ms\", every = \"5 packets\" }",
+        "{ timeout = \"1 ms\", timeout_max = \"2 s\", quick = \"3 packets\" }",
     ]);
     let buffer = || of(1_u64..80);
     let words = (
@@ -199,7 +206,8 @@ fn settings() -> impl Strategy<Value = Settings> {
     );
     let jitter = prop_oneof![Just(0), 1_u64..5_000];
     let numbers = (any::<bool>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
-    (words, numbers).prop_map(|(words, numbers)| Settings {
+    let receiver_and_pacing = (any::<bool>(), any::<bool>(), select(vec!["v4", "v6"]));
+    (words, numbers, receiver_and_pacing).prop_map(|(words, numbers, more)| Settings {
         profile: words.0,
         recovery: words.1,
         scheduler: words.2,
@@ -211,6 +219,9 @@ fn settings() -> impl Strategy<Value = Settings> {
         receive_segments: numbers.3,
         send_segments: numbers.4,
         send_jitter_us: numbers.5,
+        receive_buffer_tuning: more.0,
+        pacing: more.1,
+        ip: more.2,
     })
 }
 

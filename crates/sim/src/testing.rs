@@ -25,6 +25,8 @@ pub(crate) fn transport() -> Transport {
         limited_transmit: true,
         recovery: Recovery::NewReno,
         receive_buffer: None,
+        receive_buffer_tuning: false,
+        pacing: false,
         send_buffer: None,
         join: Join::Immediately,
         send_jitter: 0,

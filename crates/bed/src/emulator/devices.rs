@@ -28,13 +28,42 @@ pub(crate) struct Devices<'a> {
     bell: &'a EventFd,
     /// One per device, then the bell.
     polls: Vec<PollFd<'a>>,
+    /// A sleep ends this much before its time, and the rest is spent looking at the devices.
+    margin: Nanos,
 }
+
+/// The largest margin: the processor is for the applications, too.
+const LARGEST_MARGIN: Nanos = 60_000;
+/// A wait that long is as good as one without an end, and fits every `time_t`.
+const DAY: Nanos = 86_400 * 1_000_000_000;
 
 impl<'a> Devices<'a> {
     pub(crate) fn new(files: &'a [File], bell: &'a EventFd) -> Self {
         let descriptors = files.iter().map(|file| file.as_fd()).chain([bell.as_fd()]);
         let polls = descriptors.map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN)).collect();
-        Self { files, bell, polls }
+        Self { files, bell, polls, margin: 0 }
+    }
+}
+
+impl Devices<'_> {
+    /// Looks at the devices, for as long as `time` if there is nothing to see; says whether there is.
+    fn look(&mut self, time: Nanos) -> io::Result<bool> {
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(time.min(DAY)));
+        match ppoll(&mut self.polls, Some(timeout), None) {
+            Err(nix::Error::EINTR) => Ok(false),
+            result => Ok(result.map_err(io::Error::from)? > 0),
+        }
+    }
+
+    /// A sleep took so much too long: the margin follows, quickly upwards and slowly downwards, so that it
+    /// covers most sleeps.
+    fn overslept(&mut self, time: Nanos) {
+        let time = time.min(LARGEST_MARGIN);
+        if time > self.margin {
+            self.margin += (time - self.margin) / 4;
+        } else {
+            self.margin -= (self.margin - time) / 64;
+        }
     }
 }
 
@@ -46,13 +75,26 @@ impl Machine for Devices<'_> {
 
     fn wait(&mut self, until: Nanos, ready: &mut Vec<usize>) -> io::Result<bool> {
         ready.clear();
-        let timeout = Duration::from_nanos(until.saturating_sub(self.now()));
-        // A day is as good as for ever, and fits any time_t.
-        let timeout = TimeSpec::from_duration(timeout.min(Duration::from_secs(86_400)));
-        match ppoll(&mut self.polls, Some(timeout), None) {
-            Ok(0) | Err(nix::Error::EINTR) => return Ok(false),
-            result => result.map_err(io::Error::from)?,
-        };
+        let wake_at = until.saturating_sub(self.margin);
+        let sleep = wake_at.saturating_sub(self.now());
+        if !self.look(sleep)? {
+            let mut now = self.now();
+            if now < wake_at {
+                return Ok(false);
+            }
+            if sleep > 0 {
+                self.overslept(now - wake_at);
+            }
+            loop {
+                if now >= until {
+                    return Ok(false);
+                }
+                if self.look(0)? {
+                    break;
+                }
+                now = self.now();
+            }
+        }
         let has_events = |poll: &PollFd| poll.revents().is_none_or(|events| !events.is_empty());
         let (bell, devices) = self.polls.split_last().expect("the bell is always there");
         ready.extend(devices.iter().enumerate().filter(|(_, poll)| has_events(poll)).map(|(index, _)| index));

@@ -2,12 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
 use anabranch_cc::Hosts;
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic};
+use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffic};
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
@@ -17,6 +17,8 @@ use crate::BedError;
 
 /// `10.64.0.0/10`, a quarter of the private block: the third byte and the low bits of the second are the host.
 const NETWORK: u32 = (10 << 24) | (64 << 16);
+/// `fd00:ab::`, a unique local prefix (RFC 4193): the last word but one is the host.
+const NETWORK6: [u16; 8] = [0xfd00, 0xab, 0, 0, 0, 0, 0, 0];
 const HOSTS_MAX: usize = 500;
 const ADDRESSES_MAX: usize = 254;
 const FLOWS_MAX: usize = 10_000;
@@ -26,8 +28,9 @@ const DATAGRAM_PORTS: u16 = 30_001;
 const FURTHER_SUBFLOWS_MAX: usize = 8;
 /// Routing tables below this are left alone: 253 to 255 have meanings.
 const FIRST_TABLE: u32 = 1_000;
-/// IPv4 and UDP.
+/// IPv4 or IPv6, and UDP.
 const UDP_HEADERS: u32 = 28;
+const UDP_HEADERS6: u32 = 48;
 
 /// What is to be built for a scenario and a seed.
 ///
@@ -123,6 +126,7 @@ impl Layout {
             paths,
             open_at: start.draw(|bound| stream.below(bound)),
             congestion,
+            pacing: model.transport.pacing && model.protocol == Protocol::Tcp,
         });
         Ok(())
     }
@@ -248,9 +252,12 @@ impl Layout {
         let ways = |model: &model::Connection| -> Vec<(Vec<Hop>, bool)> {
             model.subflows.iter().map(|subflow| (subflow.hops.clone(), subflow.backup)).collect()
         };
-        if ways(other) != ways(model) || other.transport != model.transport {
+        if ways(other) != ways(model)
+            || other.transport != model.transport
+            || other.ip_version != model.ip_version
+        {
             return Err(refuse(format!(
-                "connections {} and {} both begin at node {} but differ in their subflows or transport; the \
+                "connections {} and {} both begin at node {} but differ in subflows, transport or IP version; the \
                  kernel's path manager opens the same subflows for all connections of a host: give them nodes of \
                  their own",
                 other.name, model.name, scenario.nodes[model.from].name
@@ -266,10 +273,10 @@ impl Layout {
         model: &model::Connection,
         transport: &KernelTransport,
     ) -> Result<(IpAddr, Vec<IpAddr>, Vec<usize>), BedError> {
-        let options = &transport.route_options;
+        let (version, options) = (model.ip_version, &transport.route_options);
         let last = *model.subflows[0].hops.last().expect("a path has hops");
         let server_at = self.interface(scenario, model.to, last, transport.mtu);
-        let server_address = self.address(scenario, model.to, server_at, options, None)?;
+        let server_address = self.address(scenario, model.to, server_at, version, options, None)?;
         let (mut addresses, mut paths) = (Vec::new(), Vec::new());
         for (number, subflow) in model.subflows.iter().enumerate() {
             let (first, last) = (subflow.hops[0], *subflow.hops.last().expect("a path has at least one hop"));
@@ -278,7 +285,7 @@ impl Layout {
             let id = if number == 0 { model.subflows.len() } else { number };
             let endpoint = (model.protocol == Protocol::Mptcp && (number > 0 || subflow.backup))
                 .then_some(Endpoint { id: id as u8, backup: subflow.backup });
-            let address = self.address(scenario, model.from, client_at, options, endpoint)?;
+            let address = self.address(scenario, model.from, client_at, version, options, endpoint)?;
             let (client, server) = (self.hosts[&model.from].index, self.hosts[&model.to].index);
             addresses.push(address);
             paths.push(self.plan.paths.len());
@@ -307,9 +314,13 @@ impl Layout {
         model: &model::Datagram,
         seed: u64,
     ) -> Result<(), BedError> {
-        let Some(payload_bytes) = model.packet_bytes.checked_sub(UDP_HEADERS) else {
+        let headers = match model.ip_version {
+            IpVersion::V4 => UDP_HEADERS,
+            IpVersion::V6 => UDP_HEADERS6,
+        };
+        let Some(payload_bytes) = model.packet_bytes.checked_sub(headers) else {
             return Err(refuse(format!(
-                "datagram flow {}: packets of {} B; IP and UDP headers take {UDP_HEADERS} B",
+                "datagram flow {}: packets of {} B; IP and UDP headers take {headers} B",
                 model.name, model.packet_bytes
             )));
         };
@@ -318,8 +329,8 @@ impl Layout {
         let mtu = model.packet_bytes;
         let entry = self.interface(scenario, model.from, first, mtu);
         let exit = self.interface(scenario, model.to, last, mtu);
-        let from = self.address(scenario, model.from, entry, &[], None)?;
-        let to = self.address(scenario, model.to, exit, &[], None)?;
+        let from = self.address(scenario, model.from, entry, model.ip_version, &[], None)?;
+        let to = self.address(scenario, model.to, exit, model.ip_version, &[], None)?;
         let path = self.plan.paths.len();
         self.plan.paths.push(Path {
             from,
@@ -365,6 +376,7 @@ impl Layout {
         scenario: &Scenario,
         node: usize,
         interface: usize,
+        version: IpVersion,
         route_options: &[String],
         endpoint: Option<Endpoint>,
     ) -> Result<IpAddr, BedError> {
@@ -377,7 +389,16 @@ impl Layout {
             )));
         }
         host.addresses += 1;
-        let ip = Ipv4Addr::from_bits(NETWORK + ((host.index as u32) << 8) + host.addresses as u32).into();
+        let ip = match version {
+            IpVersion::V4 => {
+                Ipv4Addr::from_bits(NETWORK + ((host.index as u32) << 8) + host.addresses as u32).into()
+            }
+            IpVersion::V6 => {
+                let mut words = NETWORK6;
+                words[6..].copy_from_slice(&[host.index as u16, host.addresses as u16]);
+                Ipv6Addr::from(words).into()
+            }
+        };
         self.plan.hosts[host.index].interfaces[interface].addresses.push(Address {
             ip,
             table: FIRST_TABLE + host.addresses as u32,

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_scenario::model::{Connection, Join, Protocol, Recovery, RtoRule, Transport};
+use anabranch_scenario::model::{
+    Connection, DelayedAck, IpVersion, Join, Protocol, Recovery, RtoRule, Transport,
+};
 
-/// IPv4 and TCP headers; timestamps (RFC 7323) with padding; the DSS option of a data packet (RFC 8684).
-const IP_AND_TCP: u32 = 40;
+/// IPv4 and TCP headers and what IPv6 adds; timestamps (RFC 7323) with padding; the DSS option of a data packet as
+/// Linux sends it, with a data acknowledgement and a data sequence number of 8 bytes each (RFC 8684 section 3.3).
+const IPV4_AND_TCP: u32 = 40;
+const IPV6_MORE: u32 = 20;
 const TIMESTAMPS: u32 = 12;
-const DSS: u32 = 20;
+const DSS: u32 = 24;
 
 /// `tcp_rmem` and `tcp_wmem` where the scenario sets no limit.
 const UNLIMITED_BUFFER: u64 = 64 << 20;
@@ -20,8 +24,8 @@ const LEAST_BUFFER: u64 = 4_096;
 const MS: u64 = 1_000_000;
 const KERNEL_INITIAL_RTO: u64 = 1_000 * MS;
 const KERNEL_MAX_RTO: u64 = 120_000 * MS;
-const KERNEL_DELAYED_ACK: u64 = 40 * MS;
-const KERNEL_ACK_EVERY: u32 = 2;
+const KERNEL_DELAYED_ACK: DelayedAck =
+    DelayedAck { timeout: 40 * MS, every: 2, timeout_max: 200 * MS, quick: 16 };
 
 /// A connection's settings on the kernel.
 pub(super) struct KernelTransport {
@@ -40,8 +44,12 @@ impl KernelTransport {
         let transport = &connection.transport;
         let mptcp = connection.protocol == Protocol::Mptcp;
         let dss = if mptcp { DSS } else { 0 };
-        let timestamps = transport.header_bytes != IP_AND_TCP + dss;
-        let header_bytes = IP_AND_TCP + dss + if timestamps { TIMESTAMPS } else { 0 };
+        let ip_and_tcp = match connection.ip_version {
+            IpVersion::V4 => IPV4_AND_TCP,
+            IpVersion::V6 => IPV4_AND_TCP + IPV6_MORE,
+        };
+        let timestamps = transport.header_bytes != ip_and_tcp;
+        let header_bytes = ip_and_tcp + dss + if timestamps { TIMESTAMPS } else { 0 };
         let mtu = transport.segment_bytes + header_bytes;
         let sysctls = sysctls(transport, mptcp, timestamps);
         let mut built =
@@ -82,12 +90,14 @@ impl KernelTransport {
             "the retransmission timeout follows the rule `linux`".to_owned(),
         );
         differs(!transport.limited_transmit, "limited transmit cannot be turned off".to_owned());
-        if let Some(delayed) = transport.delayed_ack {
-            differs(
-                delayed.every != KERNEL_ACK_EVERY || delayed.timeout != KERNEL_DELAYED_ACK,
-                "acknowledgements are delayed as Linux does: every second segment, 40 ms or more".to_owned(),
-            );
-        }
+        differs(
+            transport.delayed_ack.is_some_and(|delayed| delayed != KERNEL_DELAYED_ACK),
+            "acknowledgements are delayed as Linux does: every second segment, 40 ms or more".to_owned(),
+        );
+        differs(
+            transport.pacing && connection.protocol == Protocol::Mptcp,
+            "pacing cannot be turned on for MPTCP".to_owned(),
+        );
     }
 }
 
@@ -97,12 +107,15 @@ fn sysctls(transport: &Transport, mptcp: bool, timestamps: bool) -> BTreeMap<&'s
         let most = limit.unwrap_or(UNLIMITED_BUFFER).max(LEAST_BUFFER);
         format!("{LEAST_BUFFER} {} {most}", initial.min(most))
     };
+    let tuned = transport.receive_buffer_tuning;
+    let initial_receive = if tuned { INITIAL_RECEIVE_BUFFER } else { u64::MAX };
     let (sack, rack, probes) = match transport.recovery {
         Recovery::NewReno => (false, 0, 0),
         Recovery::Sack => (true, 0, 0),
     };
     let mut sysctls = BTreeMap::from([
-        ("net.ipv4.tcp_rmem", buffer(transport.receive_buffer, INITIAL_RECEIVE_BUFFER)),
+        ("net.ipv4.tcp_rmem", buffer(transport.receive_buffer, initial_receive)),
+        ("net.ipv4.tcp_moderate_rcvbuf", flag(tuned)),
         ("net.ipv4.tcp_wmem", buffer(transport.send_buffer, INITIAL_SEND_BUFFER)),
         ("net.ipv4.tcp_sack", flag(sack)),
         ("net.ipv4.tcp_recovery", rack.to_string()),

@@ -1,22 +1,18 @@
 //! One attempt at a run: hosts, links, applications and telemetry, from the first packet to the figures.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anabranch_kernel::Attached;
 use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::model::Scenario;
 
-use super::{
-    Options, kernel_release,
-    observe::Observer,
-    senders::Senders,
-    validity::lateness_bound,
-};
+use super::{Options, kernel_release, observe::Observer, senders::Senders, validity::lateness_bound};
 use crate::{
     BedError, Nanos, clock,
     emulator::{Emulator, Report, Route, Tap},
     host::{DeviceDrops, Interrupt, Lab, Session},
     plan::{self, Plan, plan},
+    telemetry::capture::{self, Capture},
     traffic::Outcomes,
 };
 
@@ -24,6 +20,8 @@ use crate::{
 const LEAD: Nanos = 100_000_000;
 /// An interrupt is seen at the latest after this.
 const ATTENTION: Nanos = 50_000_000;
+/// The capture's name in the run folder.
+const CAPTURE: &str = "packets.pcapng";
 
 /// Where an attempt takes place.
 pub(super) struct Place<'a> {
@@ -45,7 +43,8 @@ pub(super) fn run(
     let lab = Lab::build(&plan, place.session)?;
     let _algorithms = load(&plan)?;
     let zero = clock::monotonic() + LEAD;
-    let network = emulate(scenario, seed, &plan, &lab, None)?.start(zero)?;
+    let (tap, capture) = options.capture.then(|| begin_capture(&plan, place.scratch)).transpose()?.unzip();
+    let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;
     let mut observer = Observer::new(scenario, &plan, &lab.hosts)?;
     while let Some(due) = observer.due() {
@@ -63,6 +62,9 @@ pub(super) fn run(
     judge.network(&report, lateness_bound(scenario, &plan));
     judge.devices(&plan, &lab.device_drops()?);
     judge.applications(scenario, &outcomes);
+    if let Some(capture) = capture {
+        judge.capture(capture, place.scratch, &mut measured)?;
+    }
     let counters = serde_json::to_vec_pretty(&verdict.counters).expect("names and numbers are JSON");
     measured.attachments.push(("counters.json".to_owned(), counters));
     measured.environment = Some(Environment {
@@ -74,6 +76,12 @@ pub(super) fn run(
         facts: judge.facts,
     });
     Ok(measured)
+}
+
+fn begin_capture(plan: &Plan, scratch: &Path) -> Result<(Box<dyn Tap>, Capture), BedError> {
+    let names = capture::path_names(plan);
+    let (tap, capture) = Capture::start(&scratch.join(CAPTURE), &names, capture::Options::default())?;
+    Ok((Box::new(tap), capture))
 }
 
 /// Waits until a time of `CLOCK_MONOTONIC`.
@@ -136,6 +144,21 @@ impl Judge {
         }
     }
 
+    fn capture(
+        &mut self,
+        capture: Capture,
+        scratch: &Path,
+        measured: &mut Measurements,
+    ) -> Result<(), BedError> {
+        let captured = capture.finish()?;
+        if captured.left_out > 0 {
+            self.notes.push(format!("{} packets are missing in {CAPTURE}", captured.left_out));
+        }
+        let content = fs::read(scratch.join(CAPTURE)).map_err(BedError::system("reading the capture"))?;
+        measured.attachments.push((CAPTURE.to_owned(), content));
+        Ok(())
+    }
+
     fn devices(&mut self, plan: &Plan, drops: &[DeviceDrops]) {
         for drop in drops {
             self.invalid.push(format!(
@@ -147,7 +170,8 @@ impl Judge {
 
     fn applications(&mut self, scenario: &Scenario, outcomes: &Outcomes) {
         for (model, outcome) in scenario.connections.iter().zip(&outcomes.connections) {
-            self.invalid.extend(outcome.failure.as_ref().map(|why| format!("connection {}: {why}", model.name)));
+            self.invalid
+                .extend(outcome.failure.as_ref().map(|why| format!("connection {}: {why}", model.name)));
         }
         for (model, outcome) in scenario.datagrams.iter().zip(&outcomes.datagrams) {
             self.invalid.extend(outcome.failure.as_ref().map(|why| format!("flow {}: {why}", model.name)));

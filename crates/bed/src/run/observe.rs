@@ -11,8 +11,8 @@ use crate::{
     host::Namespace,
     plan::Plan,
     telemetry::{
-        ConnectionMemory, ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler, SocketDiag,
-        memory::SocketMemory, mib, sockets,
+        ConnectionMemory, ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler,
+        SocketDiag, memory::SocketMemory, mib, sockets,
     },
     traffic::{Applications, ConnectionState},
 };
@@ -173,7 +173,8 @@ fn network_readings(counters: &NetworkCounters) -> Readings {
         packets: link.packets,
         bytes: link.bytes,
     };
-    let lost = |route: &crate::emulator::RouteCounters| route.lost_queue + route.lost_down + route.lost_random;
+    let lost =
+        |route: &crate::emulator::RouteCounters| route.lost_queue + route.lost_down + route.lost_random;
     Readings {
         links: counters.links.iter().map(link).collect(),
         lost_on_paths: counters.routes.iter().map(lost).collect(),

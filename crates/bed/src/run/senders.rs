@@ -64,11 +64,7 @@ impl Senders {
     ///
     /// # Errors
     /// [`BedError::Failed`] with iperf3's message.
-    pub(super) fn end(
-        self,
-        scenario: &Scenario,
-        measured: &mut Measurements,
-    ) -> Result<Outcomes, BedError> {
+    pub(super) fn end(self, scenario: &Scenario, measured: &mut Measurements) -> Result<Outcomes, BedError> {
         if let Some(iperf3) = self.iperf3 {
             let reports: Vec<Report> = iperf3.finish().into_iter().collect::<Result<_, _>>()?;
             import(scenario, reports, measured);

@@ -3,8 +3,10 @@
 //! [`sockets`] reads one socket, [`memory`] what it and its subflows hold, [`mib`] the counters of a namespace;
 //! none of them decides when. The [`sampler`] says when, and makes series and figures of what was read. The
 //! kernel's structures grow from one release to the next: what an older kernel does not tell is `None`, what a
-//! newer one tells besides is not looked at.
+//! newer one tells besides is not looked at. [`capture`] writes packets into a file.
 
+pub mod capture;
+mod diag;
 mod layout;
 pub mod memory;
 pub mod mib;
@@ -14,7 +16,8 @@ pub mod sockets;
 mod subflow;
 mod summary;
 
-pub use memory::{ConnectionMemory, Memory, SocketDiag};
+pub use diag::{SocketDiag, SocketMemory};
+pub use memory::{ConnectionMemory, Memory};
 pub use readings::{ConnectionReading, DatagramReading, LinkReading, Readings};
 pub use sampler::Sampler;
 pub use sockets::{Sample, SubflowSample};

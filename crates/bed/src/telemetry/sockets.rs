@@ -145,6 +145,11 @@ pub struct SubflowSample {
 }
 
 impl SubflowSample {
+    /// Reads a `tcp_info` as the kernel gave it; nothing if it has fewer than the 232 bytes of Linux 5.4.
+    pub fn decode(tcp_info: &[u8], id: Option<u32>, local: SocketAddr, remote: SocketAddr) -> Option<Self> {
+        layout::tcp_info(tcp_info, id, local, remote)
+    }
+
     /// Whether it has ended, so that its figures mean nothing (`TCP_CLOSE`).
     pub fn is_closed(&self) -> bool {
         self.state == 7

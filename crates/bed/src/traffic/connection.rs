@@ -77,7 +77,27 @@ fn socket(plan: &ConnectionPlan, protocol: model::Protocol) -> io::Result<Socket
         let text = format!("congestion control {:?} is not to be had: {error}", plan.congestion);
         io::Error::new(error.kind(), text)
     })?;
+    if plan.pacing {
+        // Any bound makes TCP pace, at its own rate where that is lower.
+        set_max_pacing_rate(&socket, u64::MAX - 1)?;
+    }
     Ok(socket)
+}
+
+fn set_max_pacing_rate(socket: &Socket, bytes_per_s: u64) -> io::Result<()> {
+    let value = &raw const bytes_per_s;
+    #[allow(unsafe_code)]
+    // SAFETY: the kernel reads eight bytes at `value`, which lives through the call.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            value.cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn listen(plan: &ConnectionPlan, protocol: model::Protocol) -> io::Result<Socket> {

@@ -18,12 +18,11 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
     clock::{Stop, Wake},
-    lateness::Lateness,
     pattern,
     schedule::Schedule,
     state::DatagramState,
 };
-use crate::{BedError, host::Namespace, plan::DatagramPlan};
+use crate::{BedError, emulator::Times, host::Namespace, plan::DatagramPlan};
 
 /// A packet's number, at the beginning of payloads that have the room.
 const NUMBER_BYTES: usize = size_of::<u64>();
@@ -73,13 +72,13 @@ pub(super) fn send(
     let _ = prctl::set_timerslack(1);
     let to = SocketAddr::new(plan.to, plan.port).into();
     let mut payload = vec![0; plan.payload_bytes as usize];
-    let mut lateness = Lateness::default();
+    let mut lateness = Times::new();
     for (number, due) in schedule.departures().enumerate() {
         fill(&mut payload, number as u64);
         if stop.wait_until(due) == Wake::Stopped {
             break;
         }
-        lateness.add(stop.clock().now().saturating_sub(due));
+        lateness.record(stop.clock().now().saturating_sub(due));
         match sockets.sender.send_to(&payload, &to) {
             Ok(_) => flow.sent.fetch_add(1, Ordering::Release),
             Err(error) => {

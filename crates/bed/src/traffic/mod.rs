@@ -11,7 +11,6 @@ mod clock;
 mod connection;
 mod datagram;
 pub mod iperf3;
-mod lateness;
 mod pattern;
 mod schedule;
 mod state;
@@ -26,7 +25,6 @@ use anabranch_scenario::model::Scenario;
 
 use self::clock::{Clock, Stop};
 pub use self::{
-    lateness::Lateness,
     schedule::Schedule,
     state::{ConnectionState, DatagramOutcome, DatagramState, Outcome},
 };

@@ -10,8 +10,10 @@ use std::{
 
 use socket2::Socket;
 
-use super::lateness::Lateness;
-use crate::Nanos;
+use crate::{
+    Nanos,
+    emulator::{Summary, Times},
+};
 
 /// A point in time that comes once.
 #[derive(Debug)]
@@ -139,7 +141,7 @@ pub struct DatagramState {
     pub(super) received: AtomicU64,
     pub(super) overflowed: AtomicU64,
     pub(super) failure: OnceLock<String>,
-    pub(super) lateness: OnceLock<Lateness>,
+    pub(super) lateness: OnceLock<Times>,
     pub(super) packet_bytes: u32,
 }
 
@@ -182,7 +184,7 @@ impl DatagramState {
             received_packets: self.received_packets(),
             received_bytes: self.received_bytes(),
             overflowed_packets: self.overflowed.load(Ordering::Acquire),
-            lateness: self.lateness.get().cloned().unwrap_or_default(),
+            lateness: self.lateness.get().map(Times::summary).unwrap_or_default(),
             failure: self.failure.get().cloned(),
         }
     }
@@ -201,8 +203,8 @@ pub struct DatagramOutcome {
     pub received_bytes: u64,
     /// Arrived at the receiver's socket, but found it full: the machine was too slow, not the links.
     pub overflowed_packets: u64,
-    /// How late the sender was.
-    pub lateness: Lateness,
+    /// How long after it was due each packet was given to the kernel.
+    pub lateness: Summary,
     /// What went wrong.
     pub failure: Option<String>,
 }

@@ -1,15 +1,16 @@
-//! What the tests of the bed share: skipping by name, small plans, and a wire between two devices.
+//! What the tests of the bed share: skipping by name, small plans, and wires between devices.
 
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
 use std::{
+    collections::HashMap,
     fs::File,
     io::{Read as _, Write as _},
     net::IpAddr,
     os::fd::{AsFd as _, OwnedFd},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
@@ -17,38 +18,79 @@ use std::{
 };
 
 use anabranch_bed::{
-    BedError,
-    host::{Session, check_requirements},
+    host::{Session, check_requirements, namespace::PREFIX},
     plan::{Address, Host, Interface, Plan},
 };
 use nix::poll::{PollFd, PollFlags, poll};
 
-/// Whether to skip a test because this machine cannot be a test bed; says why and what would enable it.
+/// The host as a test bed, for one test at a time.
+pub struct Bed {
+    pub session: Session,
+    pub turn: MutexGuard<'static, ()>,
+}
+
+/// The host as a test bed, or `None` if the test is to be skipped because this machine cannot be one; says why
+/// and what would enable it. Tests of this and other programs wait for one another.
 ///
 /// # Panics
 /// Instead of skipping, if `ANABRANCH_REQUIRE` lists `bed`.
+pub fn begin(test: &str) -> Option<Bed> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if skip(test) {
+        return None;
+    }
+    let session = Session::begin_within(BED_PATIENCE).expect("no bed holds this host for minutes");
+    Some(Bed { session, turn })
+}
+
+/// Whether to skip a test, as [`begin`] does, without beginning.
+///
+/// # Panics
+/// As [`begin`].
 pub fn skip(test: &str) -> bool {
     let Err(error) = check_requirements() else { return false };
-    let enable = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed";
-    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {error}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {error}; enable with: {enable}").expect("stderr is open");
+    skip_for(test, &error.to_string(), "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed");
     true
+}
+
+/// How long a test waits for other beds on this host.
+pub const BED_PATIENCE: Duration = Duration::from_secs(300);
+
+/// Says that a test is skipped, why, and what would enable it.
+///
+/// # Panics
+/// As [`skip`].
+pub fn skip_for(test: &str, why: &str, enable: &str) {
+    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
+    writeln!(std::io::stderr(), "SKIPPED: {test}: {why}; enable with: {enable}").expect("stderr is open");
 }
 
 /// The host as a test bed; tests wait for one another.
 pub fn session() -> Session {
-    Session::begin_within(Duration::from_secs(300)).expect("no bed holds this host for minutes")
+    Session::begin_within(BED_PATIENCE).expect("no bed holds this host for minutes")
 }
 
-/// What went wrong, as a user reads it.
-pub fn text(error: &BedError) -> String {
-    error.to_string()
+/// The names of the network namespaces that are a bed's.
+pub fn namespaces() -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir("/run/netns") else { return Vec::new() };
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| name.starts_with(PREFIX));
+    names.sort();
+    names
 }
 
 /// Hosts without paths or traffic.
 pub fn plan(hosts: Vec<Host>) -> Plan {
-    Plan { hosts, paths: Vec::new(), connections: Vec::new(), datagrams: Vec::new(), notes: Vec::new() }
+    Plan {
+        hosts,
+        paths: Vec::new(),
+        connections: Vec::new(),
+        datagrams: Vec::new(),
+        algorithms: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 /// A host with an interface `if0`, `if1`, ... for each list of addresses.
@@ -73,7 +115,7 @@ pub fn host(name: &str, interfaces: &[&[&str]]) -> Host {
     }
 }
 
-/// Carries packets between pairs of devices until it is dropped.
+/// Carries packets between devices until it is dropped.
 pub struct Wires {
     stop: Arc<AtomicBool>,
     seen: Arc<Vec<AtomicUsize>>,
@@ -82,17 +124,13 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// Joins the devices of these numbers; a packet from one of a pair goes to the other.
-    pub fn join(devices: Vec<OwnedFd>, pairs: &[(usize, usize)]) -> Self {
-        let peers: Vec<usize> = (0..devices.len())
-            .map(|at| {
-                let pair = pairs.iter().find(|(a, b)| *a == at || *b == at).expect("every device has a peer");
-                pair.0 + pair.1 - at
-            })
-            .collect();
+    /// A packet from any of the devices comes out of the one that its destination belongs to; others are lost.
+    pub fn join(devices: Vec<OwnedFd>, destinations: &[(&str, usize)]) -> Self {
+        let destinations: HashMap<IpAddr, usize> =
+            destinations.iter().map(|(ip, device)| (ip.parse().unwrap(), *device)).collect();
         let stop = Arc::new(AtomicBool::new(false));
         let longest = Arc::new(AtomicUsize::new(0));
-        let seen: Arc<Vec<_>> = Arc::new(peers.iter().map(|_| AtomicUsize::new(0)).collect());
+        let seen: Arc<Vec<_>> = Arc::new(devices.iter().map(|_| AtomicUsize::new(0)).collect());
         let shared = (Arc::clone(&stop), Arc::clone(&seen), Arc::clone(&longest));
         let thread = thread::spawn(move || {
             let (stop, seen, longest) = shared;
@@ -102,13 +140,12 @@ impl Wires {
                 let mut ready: Vec<_> =
                     devices.iter().map(|device| PollFd::new(device.as_fd(), PollFlags::POLLIN)).collect();
                 poll(&mut ready, 20_u16).expect("poll");
-                for (at, &peer) in peers.iter().enumerate() {
+                for at in 0..devices.len() {
                     while let Ok(bytes) = devices[at].read(&mut packet) {
+                        let Some(&exit) = destinations.get(&destination(&packet)) else { continue };
                         longest.fetch_max(bytes, Ordering::Relaxed);
-                        if belongs_to_a_socket(&packet[..bytes]) {
-                            seen[at].fetch_add(1, Ordering::Relaxed);
-                        }
-                        devices[peer].write_all(&packet[..bytes]).expect("the peer takes the packet");
+                        seen[at].fetch_add(1, Ordering::Relaxed);
+                        devices[exit].write_all(&packet[..bytes]).expect("the device takes the packet");
                     }
                 }
             }
@@ -116,12 +153,12 @@ impl Wires {
         Self { stop, seen, longest, thread: Some(thread) }
     }
 
-    /// TCP and UDP packets that have come out of each device, between unicast addresses.
+    /// Packets that have come from each device and were not lost.
     pub fn seen(&self) -> Vec<usize> {
         self.seen.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
-    /// Bytes of the longest packet that has come out of any device.
+    /// Bytes of the longest of these packets.
     pub fn longest(&self) -> usize {
         self.longest.load(Ordering::Relaxed)
     }
@@ -137,11 +174,10 @@ impl Drop for Wires {
     }
 }
 
-fn belongs_to_a_socket(packet: &[u8]) -> bool {
-    let (protocol, to): (u8, IpAddr) = match packet[0] >> 4 {
-        4 => (packet[9], <[u8; 4]>::try_from(&packet[16..20]).unwrap().into()),
-        6 => (packet[6], <[u8; 16]>::try_from(&packet[24..40]).unwrap().into()),
+fn destination(packet: &[u8]) -> IpAddr {
+    match packet[0] >> 4 {
+        4 => <[u8; 4]>::try_from(&packet[16..20]).unwrap().into(),
+        6 => <[u8; 16]>::try_from(&packet[24..40]).unwrap().into(),
         version => panic!("IP version {version}"),
-    };
-    [6, 17].contains(&protocol) && !to.is_multicast()
+    }
 }

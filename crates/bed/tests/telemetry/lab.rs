@@ -8,7 +8,8 @@ use std::{
 };
 
 use anabranch_bed::{
-    host::namespace::ip,
+    BedError,
+    host::ip,
     telemetry::{Sample, sockets},
 };
 use anabranch_scenario::model::Protocol;
@@ -24,18 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs `body` in a thread that has a network namespace to itself, which goes with the thread and its sockets.
 pub(crate) fn in_namespace(test: &str, body: impl FnOnce() + Send) {
-    let run = || {
-        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            skip(test, &format!("no network namespace: {error}"));
-            return;
-        }
-        ip(&["link", "set", "lo", "up"]).expect("lo can be set up");
-        for address in CLIENT.into_iter().chain([SERVER]) {
-            ip(&["address", "add", &format!("{address}/32"), "dev", "lo"]).expect("an address for lo");
-        }
-        ip(&["mptcp", "limits", "set", "subflows", "4"]).expect("the kernel has MPTCP");
-        std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno").expect("Reno is always there");
-        body();
+    let run = || match prepare() {
+        Ok(()) => body(),
+        Err(error) => skip(test, &error.to_string()),
     };
     thread::scope(|scope| {
         let result = scope.spawn(run).join();
@@ -43,9 +35,24 @@ pub(crate) fn in_namespace(test: &str, body: impl FnOnce() + Send) {
     });
 }
 
+/// Moves the thread into a namespace with the addresses above.
+fn prepare() -> Result<(), BedError> {
+    unshare(CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from).map_err(BedError::system("unshare"))?;
+    ip(&["link", "set", "lo", "up"])?;
+    for address in CLIENT.into_iter().chain([SERVER]) {
+        ip(&["address", "add", &format!("{address}/32"), "dev", "lo"])?;
+    }
+    ip(&["mptcp", "limits", "set", "subflows", "4"])?;
+    let reno = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
+    reno.map_err(BedError::system("choosing Reno"))
+}
+
 fn skip(test: &str, why: &str) {
     let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; run it as root");
+    assert!(
+        !required.split(',').any(|what| what == "bed"),
+        "{test} is required: {why}; it needs root, ip(8) and MPTCP"
+    );
     // Not eprintln, whose output the test harness swallows when a test passes.
     let line = format!("SKIPPED: {test}: {why}; enable with: sudo -E cargo test -p anabranch-bed\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
@@ -64,27 +71,33 @@ pub(crate) struct Pair {
     pub(crate) server: TcpStream,
 }
 
-fn socket(protocol: Protocol) -> Socket {
+/// A socket that is not connected.
+pub(crate) fn socket(domain: Domain, protocol: Protocol) -> Socket {
     let protocol = match protocol {
         Protocol::Tcp => socket2::Protocol::TCP,
         Protocol::Mptcp => socket2::Protocol::MPTCP,
     };
-    Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).expect("the kernel knows the protocol")
+    Socket::new(domain, Type::STREAM, Some(protocol)).expect("the kernel knows the protocol")
 }
 
-/// Connects over loopback; the listener is bound to every address, for joins.
+/// Connects from the client's first address to the server's.
 pub(crate) fn connect(client: Protocol, server: Protocol) -> Pair {
-    let listener = socket(server);
-    let any: SocketAddr = "0.0.0.0:0".parse().expect("an address");
+    connect_from(CLIENT[0], client, "0.0.0.0", server, SERVER)
+}
+
+/// Connects over loopback; `any` is what the listener is bound to, every address, for joins.
+pub(crate) fn connect_from(from: &str, client: Protocol, any: &str, server: Protocol, to: &str) -> Pair {
+    let address = |ip: &str, port| SocketAddr::new(ip.parse().expect("an address"), port);
+    let any = address(any, 0);
+    let listener = socket(Domain::for_address(any), server);
     listener.bind(&any.into()).expect("the port is free");
     listener.listen(1).expect("a bound socket listens");
     let listener = TcpListener::from(listener);
     let port = listener.local_addr().expect("it is bound").port();
-    let client = socket(client);
-    let from = SocketAddr::new(CLIENT[0].parse().expect("an address"), 0);
+    let from = address(from, 0);
+    let client = socket(Domain::for_address(from), client);
     client.bind(&from.into()).expect("the address is ours");
-    let to = SocketAddr::new(SERVER.parse().expect("an address"), port);
-    client.connect_timeout(&to.into(), PATIENCE).expect("the server listens");
+    client.connect_timeout(&address(to, port).into(), PATIENCE).expect("the server listens");
     let (server, _) = listener.accept().expect("a connection waits");
     server.set_read_timeout(Some(PATIENCE)).expect("not zero");
     let client = TcpStream::from(client);

@@ -1,6 +1,8 @@
 //! Telemetry against real sockets: what is read is what was done to them.
 
+mod capture;
 mod lab;
 mod memory;
 mod mib;
+mod sampler;
 mod sockets;

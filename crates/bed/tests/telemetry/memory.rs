@@ -5,13 +5,13 @@ use std::{io::Read as _, os::fd::AsFd as _};
 use anabranch_bed::telemetry::{ConnectionMemory, SocketDiag, sockets};
 use anabranch_scenario::model::Protocol::{Mptcp, Tcp};
 
-use crate::lab::{self, Pair};
+use crate::lab::{self, CLIENT, Pair, SERVER};
 
 fn memory_of(pair: &Pair, protocol: anabranch_scenario::model::Protocol) -> [ConnectionMemory; 2] {
-    let tcp = SocketDiag::open().and_then(|mut diag| diag.tcp()).expect("the kernel has tcp_diag");
+    let mut diag = SocketDiag::open().expect("anyone may ask");
     [&pair.client, &pair.server].map(|socket| {
         let sample = sockets::sample(socket.as_fd(), protocol).expect("an open socket can be read");
-        ConnectionMemory::read(socket.as_fd(), &sample, &tcp).expect("and so can its memory")
+        ConnectionMemory::read(socket.as_fd(), &sample, &mut diag).expect("and so can its memory")
     })
 }
 
@@ -53,7 +53,13 @@ fn the_namespace_s_sockets_are_found_by_protocol() {
         lab::sample_until(&pair.client, Mptcp, |sample| sample.subflows.len() == 2);
         lab::sample_until(&pair.server, Mptcp, |sample| sample.subflows.len() == 2);
         let mut diag = SocketDiag::open().expect("anyone may ask");
-        assert_eq!(diag.tcp().expect("the kernel has tcp_diag").len(), 4, "two ends of two subflows");
+        let subflows = diag.tcp().expect("the kernel has tcp_diag");
+        assert_eq!(subflows.len(), 4, "two ends of two subflows");
+        for one in subflows {
+            assert_eq!(diag.find(one.local, one.remote).expect("it is there"), Some(one.memory));
+        }
+        let nobody = "10.0.0.1:1".parse().expect("an address");
+        assert_eq!(diag.find(nobody, nobody).expect("that is no error"), None);
         let connections = diag.mptcp().expect("the kernel has mptcp_diag");
         assert_eq!(connections.len(), 2, "two ends of one connection");
         let local = pair.client.local_addr().expect("connected");
@@ -61,5 +67,17 @@ fn the_namespace_s_sockets_are_found_by_protocol() {
         assert_eq!(client.remote, pair.client.peer_addr().expect("connected"));
         let [read, _] = memory_of(&pair, Mptcp);
         assert_eq!(client.memory.sndbuf, read.socket.sndbuf);
+    });
+}
+
+#[test]
+fn subflows_are_found_behind_a_listener_for_both_families() {
+    lab::in_namespace("subflows_are_found_behind_a_listener_for_both_families", || {
+        for (from, to) in [("::1", "::1"), (CLIENT[0], SERVER)] {
+            let mut pair = lab::connect_from(from, Mptcp, "::", Mptcp, to);
+            pair.transfer(1);
+            let [client, server] = memory_of(&pair, Mptcp);
+            assert_eq!((client.subflows.len(), server.subflows.len()), (1, 1), "{from} to {to}");
+        }
     });
 }

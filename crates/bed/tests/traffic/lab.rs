@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    io::Write as _,
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -14,39 +13,41 @@ use std::{
 
 use anabranch_bed::{
     BedError, Nanos,
-    host::{Namespace, namespace::ip},
+    host::{Namespace, Session, ip},
     plan::{ConnectionPlan, DatagramPlan, Plan},
     traffic::Applications,
 };
 use anabranch_scenario::model::{Scenario, Traffic, When};
 use nix::time::{ClockId, clock_gettime};
 
+use crate::common::{self, session};
+
 pub const MS: Nanos = 1_000_000;
 pub const SECOND: Nanos = 1000 * MS;
 pub const PORT: u16 = 5001;
 
-/// One at a time: the tests count the process's threads and descriptors.
+/// One at a time: the tests count this process's threads and descriptors.
 static TURN: Mutex<()> = Mutex::new(());
 
 pub struct Lab {
     pub hosts: Vec<Namespace>,
     pub interrupt: Arc<AtomicBool>,
     before: usize,
+    _session: Session,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Lab {
-    /// `None`, said on stderr, if this process may not make namespaces.
+    /// `None`, said on stderr, if this machine cannot be a test bed.
     ///
     /// # Panics
     /// Instead, if `ANABRANCH_REQUIRE` lists `bed`.
     pub fn new(test: &str) -> Option<Self> {
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = ip(&["netns", "add", "abx-traffic-probe"]) {
-            let enable = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed";
-            return skip(test, &error.to_string(), enable);
+        if common::skip(test) {
+            return None;
         }
-        ip(&["netns", "delete", "abx-traffic-probe"]).expect("what was made can be deleted");
+        let session = session();
         let before = descriptors();
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -67,7 +68,13 @@ impl Lab {
         for host in [client, server] {
             run(&format!("-n {host} mptcp limits set subflow 2 add_addr_accepted 2"));
         }
-        Some(Self { hosts, interrupt: Arc::new(AtomicBool::new(false)), before, _turn: turn })
+        Some(Self {
+            hosts,
+            interrupt: Arc::new(AtomicBool::new(false)),
+            before,
+            _session: session,
+            _turn: turn,
+        })
     }
 
     /// Lets the client open a second subflow over the second pair.
@@ -87,6 +94,11 @@ impl Lab {
         let line = table.lines().find_map(|line| line.trim().strip_prefix(&name)).expect("it exists");
         let column = line.split_whitespace().nth(8).expect("ninth column is bytes sent");
         column.parse().expect("it is a number")
+    }
+
+    /// Takes the first pair down, or up again.
+    pub fn cut(&self, down: bool) {
+        run(&format!("-n {} link set if0 {}", self.hosts[0].name(), if down { "down" } else { "up" }));
     }
 
     pub fn start(&self, plan: &Plan, scenario: &Scenario) -> Result<Applications, BedError> {
@@ -114,17 +126,9 @@ impl Lab {
     /// Nothing that the applications made is left, in this process or in the namespaces.
     pub fn assert_nothing_left(&self) {
         assert_eq!(threads(), 0, "threads are left");
-        // Two are the namespaces' own files.
         assert_eq!(descriptors(), self.before, "descriptors are left");
         wait_for("the namespaces' sockets to go", || self.sockets() == 0);
     }
-}
-
-pub fn skip<T>(test: &str, why: &str, enable: &str) -> Option<T> {
-    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {why}; enable with: {enable}").expect("stderr is open");
-    None
 }
 
 fn run(arguments: &str) {
@@ -200,25 +204,16 @@ pub fn plan(from: &str, to: &str) -> Plan {
         paths: Vec::new(),
         open_at: 0,
         congestion: "reno".into(),
+        pacing: false,
     };
-    Plan { connections: vec![connection], ..empty() }
+    Plan { connections: vec![connection], ..common::plan(Vec::new()) }
 }
 
 /// The plan of one UDP flow.
 pub fn datagram_plan(from: &str, to: &str, payload_bytes: u32, on: Vec<(Nanos, Nanos)>) -> Plan {
     let (from, to) = (address(from), address(to));
     let flow = DatagramPlan { sender: 0, receiver: 1, from, to, port: PORT, payload_bytes, on, path: 0 };
-    Plan { datagrams: vec![flow], ..empty() }
-}
-
-fn empty() -> Plan {
-    Plan {
-        hosts: Vec::new(),
-        paths: Vec::new(),
-        connections: Vec::new(),
-        datagrams: Vec::new(),
-        notes: Vec::new(),
-    }
+    Plan { datagrams: vec![flow], ..common::plan(Vec::new()) }
 }
 
 fn address(text: &str) -> IpAddr {

@@ -4,6 +4,8 @@
 #![allow(unreachable_pub)]
 
 mod applications;
+#[path = "../common/mod.rs"]
+mod common;
 mod iperf3;
 mod lab;
 mod schedule;

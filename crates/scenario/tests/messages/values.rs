@@ -275,6 +275,11 @@ header = "600 B""#,
         "f.toml:27:1: connection.flow.transport: receive_buffer 1 kB does not hold one segment of 1428 B",
     );
     edited(
+        r#"profile = "ns2""#,
+        r#"delayed_ack = { timeout_max = "100 ms" }"#,
+        "f.toml:27:1: connection.flow.transport: delayed_ack.timeout 200 ms is above delayed_ack.timeout_max 100 ms",
+    );
+    edited(
         r#"link = "access"
 loss = "1 %""#,
         r#"link = "access""#,

@@ -25,6 +25,8 @@ pub(crate) enum TimerKind {
     DelayedAck,
     /// The retransmission timer of an endpoint.
     Retransmit,
+    /// The pacer of an endpoint lets the next burst out.
+    Pace,
 }
 
 /// A timer: its kind and what it belongs to.

@@ -86,6 +86,12 @@ impl MetaSender {
         fits.then_some(len as u16)
     }
 
+    /// Whether the application has written more than has been cut.
+    #[inline]
+    pub(crate) fn has_more(&self) -> bool {
+        self.written.is_none_or(|written| self.next_byte < written)
+    }
+
     /// What is to be sent next: reinjections before new data.
     pub(crate) fn candidate(&mut self) -> Option<Candidate> {
         while let Some(&number) = self.reinject.front() {

@@ -3,3 +3,4 @@
 
 pub(crate) mod meta_receiver;
 pub(crate) mod meta_sender;
+pub(crate) mod window;

@@ -5,7 +5,9 @@
 //! is acknowledged), window probes (no scenario closes the window for good), reordering-tolerant loss
 //! detection (RACK-TLP) and spurious-timeout detection: no link here reorders.
 
+pub(crate) mod ack_timing;
 pub(crate) mod newreno;
+pub(crate) mod pacer;
 pub(crate) mod receiver;
 pub(crate) mod rtt;
 pub(crate) mod sack;

@@ -1,5 +1,8 @@
 //! The receiving half: reassembly, selective acknowledgements, delayed acknowledgements.
 
+use anabranch_scenario::model::Transport;
+
+use super::ack_timing::AckTiming;
 use crate::{
     engine::timers::Lazy,
     packet::{MAX_SACK_BLOCKS, SackBlocks},
@@ -45,9 +48,17 @@ pub(crate) struct Receiver {
     /// In-order segments that no acknowledgement has covered.
     pub(crate) unacknowledged: u32,
     pub(crate) delayed: Lazy,
+    /// For those that answer at once now and then, or let their window grow.
+    pub(crate) timing: Option<Box<AckTiming>>,
 }
 
 impl Receiver {
+    pub(crate) fn new(transport: &Transport) -> Self {
+        let timed = transport.receive_buffer_tuning
+            || transport.delayed_ack.is_some_and(|rule| rule.quick > 0 || rule.timeout_max > rule.timeout);
+        Self { timing: timed.then(Box::default), ..Self::default() }
+    }
+
     /// Takes the segment `number`; in-order payload goes to `deliver` as (data sequence number, length).
     pub(crate) fn accept(
         &mut self,
@@ -89,7 +100,7 @@ impl Receiver {
         Arrival::FilledGap
     }
 
-    /// A handshake packet has brought the peer's clock.
+    /// A packet without payload has brought the peer's clock.
     pub(crate) fn note_timestamp(&mut self, tsval: u32) {
         self.ts_recent = tsval;
     }

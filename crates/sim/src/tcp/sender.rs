@@ -376,14 +376,24 @@ impl Sender {
     /// window in the last round counts).
     #[inline]
     pub(crate) fn stopped(&mut self, limited: bool) {
+        self.note_usage(limited);
+        if !limited && self.in_flight() < self.cwnd {
+            self.app_limited_until = self.delivered + u64::from(self.in_flight()).max(1);
+        }
+    }
+
+    /// Sending has stopped because it is not time yet: neither the window nor the application limits it.
+    pub(crate) fn paused(&mut self) {
+        self.note_usage(false);
+    }
+
+    #[inline]
+    fn note_usage(&mut self, limited: bool) {
         let out = (self.next - self.una) as u32;
         if self.una >= self.usage_until || limited || (!self.cwnd_limited && out > self.max_out) {
             self.cwnd_limited = limited;
             self.max_out = out;
             self.usage_until = self.next;
-        }
-        if !limited && self.in_flight() < self.cwnd {
-            self.app_limited_until = self.delivered + u64::from(self.in_flight()).max(1);
         }
     }
 

@@ -98,7 +98,9 @@ fn check_now<K: Key>(world: &World<'_, K>) {
         let unacknowledged = connection.sides[0].send.unacknowledged_bytes();
         let receive = &connection.sides[1].receive;
         // RFC 9293 section 3.8.6, RFC 8684 section 3.3.1: never beyond the window.
-        assert!(unacknowledged <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
+        let offered = connection.sides[1].window.offered.map_or(u64::MAX, u64::from);
+        assert!(offered <= transport.receive_buffer.unwrap_or(u64::MAX), "window {offered}, {}", at());
+        assert!(unacknowledged <= offered, "{}", at());
         assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
         assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
         assert!(receive.delivered_bytes <= connection.file_bytes.unwrap_or(u64::MAX), "{}", at());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_cc::{Conn, Controller, Coupling, MAX_PEERS, Peer};
+use anabranch_cc::{Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
 use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic};
 
@@ -17,7 +17,7 @@ use crate::{
         timers::{TimerKind, Timers},
     },
     measure::Meter,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender},
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
     net::{Network, build::Router},
     scheduler,
     tcp::{receiver::Receiver, sender::Sender},
@@ -102,7 +102,6 @@ impl<'s, K: Key> World<'s, K> {
             header_bytes: small(transport.header_bytes),
             ack_bytes: small(transport.ack_bytes),
             delayed_ack: transport.delayed_ack,
-            window: transport.receive_buffer.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)),
             join: transport.join,
             joining: false,
             opened_at: open,
@@ -120,6 +119,7 @@ fn side(model: &model::Connection) -> Side {
             model.protocol == Protocol::Mptcp,
         ),
         receive: MetaReceiver::default(),
+        window: Window::new(&model.transport),
         groups: Vec::new(),
         scheduler: scheduler::make(&model.scheduler),
     }
@@ -135,6 +135,8 @@ fn endpoint(
 ) -> Endpoint {
     let path = &model.subflows[subflow];
     let algorithm = anabranch_cc::find(&path.congestion.name).expect("the scenario checked the name");
+    let controller = Controller::new(algorithm, &path.congestion.params);
+    let paces = model.transport.pacing || controller.kind() == Kind::Rate;
     Endpoint {
         connection,
         route,
@@ -143,11 +145,12 @@ fn endpoint(
         backup: path.backup,
         segment_bytes: small(model.transport.segment_bytes),
         sender: Sender::new(&model.transport),
-        receiver: Receiver::default(),
-        controller: Controller::new(algorithm, &path.congestion.params),
+        receiver: Receiver::new(&model.transport),
+        controller,
         coupled,
         last_ack_us: 0,
         jitter,
+        pacer: paces.then(Box::default),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The host's side of the congestion-control contract (`algorithms/include/anabranch/cc.h`).
 
 use anabranch_cc::{
-    Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer, View,
+    Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH, Out,
+    Peer, View,
 };
 
 use super::{Endpoint, Phase, World, connection::Group};
@@ -156,5 +157,36 @@ fn apply(endpoint: &mut Endpoint, out: &Out) {
     }
     if out.mask & OUT_SSTHRESH != 0 {
         sender.ssthresh = out.ssthresh.max(1);
+    }
+    if out.mask & OUT_PACING != 0 {
+        endpoint.pacer.get_or_insert_default().set_rate = Some(out.pacing_bytes_per_s);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_congestion_control_sets_is_kept_by_the_pacer_though_the_scenario_does_not_ask_for_pacing()
+    {
+        let text = r#"
+            name = "rate"
+            duration = "1 s"
+            node = [{ names = ["S", "D"] }]
+            link = [{ between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" }]
+            connection = [{ name = "flow", from = "S", to = "D", congestion = "reno" }]"#;
+        let loaded = anabranch_scenario::load(text, "rate.toml", &[]);
+        let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+        let mut world = World::<u64>::new(&scenario, 1);
+        assert!(world.endpoints[0].pacer.is_none());
+        for rate in [5_000, 7_000] {
+            world.congestion(0, &Absorbed::default(), None, |_, _, out| {
+                out.mask |= OUT_PACING;
+                out.pacing_bytes_per_s = rate;
+            });
+            world.congestion(0, &Absorbed::default(), None, |_, _, _| ());
+            assert_eq!(world.endpoints[0].pacer.as_ref().and_then(|pacer| pacer.set_rate), Some(rate));
+        }
     }
 }

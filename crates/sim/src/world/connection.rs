@@ -5,9 +5,9 @@ use anabranch_link::{Nanos, Rng};
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
 use crate::{
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender},
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
     scheduler::Scheduler,
-    tcp::{receiver::Receiver, sender::Sender},
+    tcp::{pacer::Pacer, receiver::Receiver, sender::Sender},
 };
 
 /// Where an endpoint is in its handshake.
@@ -44,6 +44,8 @@ pub(crate) struct Endpoint {
     /// When the last acknowledgement of data came, in microseconds.
     pub(crate) last_ack_us: u32,
     pub(crate) jitter: Option<Box<Jitter>>,
+    /// For those that pace.
+    pub(crate) pacer: Option<Box<Pacer>>,
 }
 
 /// Random processing time before each data packet.
@@ -66,6 +68,8 @@ pub(crate) struct Group {
 pub(crate) struct Side {
     pub(crate) send: MetaSender,
     pub(crate) receive: MetaReceiver,
+    /// What this side offers the other.
+    pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
     pub(crate) scheduler: Box<dyn Scheduler + Send>,
 }
@@ -80,8 +84,6 @@ pub(crate) struct Connection {
     pub(crate) header_bytes: u16,
     pub(crate) ack_bytes: u16,
     pub(crate) delayed_ack: Option<DelayedAck>,
-    /// Window that each side offers, in bytes; `None`: unlimited.
-    pub(crate) window: Option<u32>,
     pub(crate) join: Join,
     /// Whether the joins have been started.
     pub(crate) joining: bool,

@@ -83,6 +83,8 @@ impl<K: Key> World<'_, K> {
                 self.send_bare(index, flags::ACK | option);
             }
             (Phase::SynReceived, false, true) => {
+                let rtt_us = self.now_us().wrapping_sub(packet.tsecr);
+                self.endpoints[index].sender.rtt.sample(rtt_us);
                 self.establish(index, packet);
                 if packet.has(flags::DATA) {
                     self.receive_data(index, packet);

@@ -7,7 +7,7 @@ use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
     tcp::{
-        receiver::Arrival,
+        receiver::{Arrival, Receiver},
         sender::{Absorbed, Verdict},
     },
 };
@@ -34,18 +34,78 @@ impl<K: Key> World<'_, K> {
         if endpoint.sender.outstanding() > 0 {
             self.receive_ack(index, packet);
         }
+        let hurries = self.endpoints[index].receiver.timing.is_some() && self.hurries(index, packet, arrival);
         let endpoint = &mut self.endpoints[index];
         let delayed = self.connections[endpoint.connection as usize].delayed_ack;
         match (arrival, delayed) {
-            (Arrival::InOrder, Some(delayed)) if endpoint.receiver.unacknowledged < delayed.every => {
-                if !endpoint.receiver.delayed.is_armed() {
-                    let deadline = now + delayed.timeout;
-                    let timer = &mut endpoint.receiver.delayed;
-                    timer.arm(deadline, &mut self.timers, TimerKind::DelayedAck, index as u32);
+            (Arrival::InOrder, Some(delayed))
+                if endpoint.receiver.unacknowledged < delayed.every && !hurries =>
+            {
+                let Receiver { delayed: timer, timing, .. } = &mut endpoint.receiver;
+                if !timer.is_armed() {
+                    let srtt_us = endpoint.sender.rtt.srtt8_us >> 3;
+                    let delay =
+                        timing.as_ref().map_or(delayed.timeout, |timing| timing.delay(srtt_us, &delayed));
+                    timer.arm(now + delay, &mut self.timers, TimerKind::DelayedAck, index as u32);
                 }
             }
             _ => self.send_ack(index),
         }
+    }
+
+    /// What an arriving segment means for the window and for the time of its acknowledgement: whether that leaves
+    /// at once though it might wait. Linux does so for quick ones, for segments that let the window grow, and for
+    /// those after which its application has read everything.
+    #[inline(never)]
+    fn hurries(&mut self, index: usize, packet: Packet, arrival: Arrival) -> bool {
+        let (now, now_us) = (self.now, self.now_us());
+        let endpoint = &mut self.endpoints[index];
+        let number = endpoint.connection as usize;
+        let rto_us = u32::try_from(endpoint.sender.rtt.rto() / 1000).unwrap_or(u32::MAX);
+        let Some(timing) = endpoint.receiver.timing.as_deref_mut() else { return false };
+        timing.sample_rtt(now_us, packet.tsecr);
+        let rtt_us = timing.rtt_us();
+        let connection = &mut self.connections[number];
+        let window = &mut connection.sides[index & 1].window;
+        let round_may_be_over = window.round_is_over(now, u64::from(rtt_us) * 1000);
+        let grows = arrival != Arrival::Duplicate && window.grow();
+        let mut hurries = false;
+        if let Some(rule) = connection.delayed_ack.filter(|rule| rule.quick > 0) {
+            let segments = window.offered.map_or(u32::MAX, |bytes| bytes / u32::from(endpoint.segment_bytes));
+            match arrival {
+                Arrival::InOrder | Arrival::FilledGap => timing.arrived(now_us, rto_us, segments, &rule),
+                Arrival::Duplicate => timing.hurry(segments, &rule),
+                Arrival::OutOfOrder => {}
+            }
+            hurries = grows || timing.is_quick() || packet.has(flags::PUSH);
+        }
+        if round_may_be_over {
+            self.end_round(number, index & 1);
+        }
+        hurries
+    }
+
+    /// Ends the round trip that the window of a side is measured by, if it is over on the slowest subflow.
+    fn end_round(&mut self, number: usize, side: usize) {
+        let now = self.now;
+        let connection = &mut self.connections[number];
+        let rtts_us = connection
+            .endpoints(side)
+            .filter_map(|index| self.endpoints[index].receiver.timing.as_ref().map(|timing| timing.rtt_us()));
+        let slowest_us = rtts_us.max().unwrap_or(0);
+        let side = &mut connection.sides[side];
+        if side.window.round_is_over(now, u64::from(slowest_us) * 1000) {
+            side.window.end_round(now, side.receive.delivered_bytes);
+        }
+    }
+
+    /// The timer of a delayed acknowledgement has expired.
+    pub(super) fn delayed_acknowledgement(&mut self, index: usize) {
+        let endpoint = &mut self.endpoints[index];
+        if let Some(timing) = &mut endpoint.receiver.timing {
+            timing.expired(u32::try_from(endpoint.sender.rtt.rto() / 1000).unwrap_or(u32::MAX));
+        }
+        self.send_ack(index);
     }
 
     /// An acknowledgement at an established endpoint.
@@ -58,6 +118,7 @@ impl<K: Key> World<'_, K> {
         assert!(ack <= endpoint.sender.next, "an acknowledgement of what was never sent");
         let mut ranges = [(0, 0); MAX_SACK_BLOCKS];
         let blocks = self.net.sacks.take(packet.sack);
+        endpoint.receiver.note_timestamp(packet.tsval);
         for (range, &(from, to)) in ranges.iter_mut().zip(blocks.as_slice()) {
             let from = unwrap(from, endpoint.sender.una);
             *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));

@@ -101,6 +101,7 @@ impl<K: Key> World<'_, K> {
         }
     }
 
+    #[inline(never)]
     fn fire(&mut self, time: Nanos, id: TimerId) {
         let index = id.index as usize;
         match id.kind {
@@ -111,7 +112,13 @@ impl<K: Key> World<'_, K> {
             }
             TimerKind::DelayedAck => {
                 if self.endpoints[index].receiver.delayed.fires(time, &mut self.timers, id) {
-                    self.send_ack(index);
+                    self.delayed_acknowledgement(index);
+                }
+            }
+            TimerKind::Pace => {
+                let pacer = self.endpoints[index].pacer.as_deref_mut();
+                if pacer.is_some_and(|pacer| pacer.timer.fires(time, &mut self.timers, id)) {
+                    self.push(index);
                 }
             }
             TimerKind::Datagram => self.send_datagram(index),

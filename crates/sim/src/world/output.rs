@@ -2,7 +2,7 @@
 
 use anabranch_link::Nanos;
 
-use super::{Phase, World, connection::Jitter};
+use super::{Endpoint, Phase, World, connection::Jitter};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{NO_SACK, Packet, flags},
@@ -33,17 +33,23 @@ impl<K: Key> World<'_, K> {
     fn push_single(&mut self, index: usize) {
         loop {
             match self.endpoints[index].sender.next_to_send() {
+                Next::Retransmit(_) if self.must_pause(index) => return,
                 Next::Retransmit(number) => self.send_again(index, number),
                 Next::New => {
                     let connection = self.endpoints[index].connection as usize;
-                    let meta = &mut self.connections[connection].sides[index & 1].send;
+                    let meta = &self.connections[connection].sides[index & 1].send;
                     let Some(len) = meta.next_len() else {
                         self.out_of_data(index);
                         return;
                     };
+                    if self.must_pause(index) {
+                        return;
+                    }
+                    let meta = &mut self.connections[connection].sides[index & 1].send;
                     let number = meta.next;
                     meta.sent(number, len, 0);
-                    self.send_new(index, number, len);
+                    let last = !meta.has_more();
+                    self.send_new(index, number, len, last);
                 }
                 Next::Wait => {
                     self.endpoints[index].sender.stopped(true);
@@ -56,8 +62,27 @@ impl<K: Key> World<'_, K> {
     /// Retransmissions of one subflow, as far as its window allows.
     fn retransmit(&mut self, index: usize) {
         while let Next::Retransmit(number) = self.endpoints[index].sender.next_to_send() {
+            if self.must_pause(index) {
+                return;
+            }
             self.send_again(index, number);
         }
+    }
+
+    /// Whether the pacer of an endpoint that could send holds it back; it is then called when the time has come.
+    #[inline]
+    fn must_pause(&mut self, index: usize) -> bool {
+        self.endpoints[index].pacer.is_some() && self.pauses(index)
+    }
+
+    #[cold]
+    fn pauses(&mut self, index: usize) -> bool {
+        let endpoint = &mut self.endpoints[index];
+        let Some(pacer) = &mut endpoint.pacer else { return false };
+        let Some(until) = pacer.waits_until(self.now) else { return false };
+        pacer.timer.arm(until, &mut self.timers, TimerKind::Pace, index as u32);
+        endpoint.sender.paused();
+        true
     }
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
@@ -72,15 +97,17 @@ impl<K: Key> World<'_, K> {
                 }
             };
             let index = self.connections[connection].first as usize + side + 2 * subflow;
-            self.connections[connection].sides[side].send.sent(segment.number, segment.len, subflow as u32);
-            self.send_new(index, segment.number, segment.len);
+            let meta = &mut self.connections[connection].sides[side].send;
+            meta.sent(segment.number, segment.len, subflow as u32);
+            let last = !meta.has_more();
+            self.send_new(index, segment.number, segment.len, last);
         }
         for index in self.connections[connection].endpoints(side) {
             if self.endpoints[index].phase == Phase::Established {
                 let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
                 if limited {
                     self.endpoints[index].sender.stopped(true);
-                } else {
+                } else if !self.must_pause(index) {
                     self.out_of_data(index);
                 }
             }
@@ -95,9 +122,10 @@ impl<K: Key> World<'_, K> {
         for (subflow, index) in connection.endpoints(side).enumerate() {
             let endpoint = &mut self.endpoints[index];
             let usable = endpoint.phase == Phase::Established && endpoint.sender.state != CaState::Loss;
+            let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(self.now).is_some());
             candidates[subflow] = scheduler::Candidate {
                 usable,
-                has_room: usable && endpoint.sender.can_send_new(),
+                has_room: usable && !pauses && endpoint.sender.can_send_new(),
                 backup: endpoint.backup,
                 carried: carried_by & (1 << subflow) != 0,
                 srtt8_us: endpoint.sender.rtt.srtt8_us,
@@ -109,7 +137,9 @@ impl<K: Key> World<'_, K> {
     /// The window has room but nothing is there to fill it.
     fn out_of_data(&mut self, index: usize) {
         if let Method::Sack(_) = self.endpoints[index].sender.method {
-            while let Some(number) = Scoreboard::last_resort(&mut self.endpoints[index].sender) {
+            while !self.must_pause(index)
+                && let Some(number) = Scoreboard::last_resort(&mut self.endpoints[index].sender)
+            {
                 self.send_again(index, number);
             }
         }
@@ -117,9 +147,10 @@ impl<K: Key> World<'_, K> {
     }
 
     #[inline]
-    fn send_new(&mut self, index: usize, data_seq: u64, len: u16) {
+    fn send_new(&mut self, index: usize, data_seq: u64, len: u16, last: bool) {
         let number = self.endpoints[index].sender.next;
-        self.send_segment(index, number, Segment { data_seq: data_seq as u32, len, ..Segment::default() }, 0);
+        let segment = Segment { data_seq: data_seq as u32, len, ..Segment::default() };
+        self.send_segment(index, number, segment, if last { flags::PUSH } else { 0 });
     }
 
     fn send_again(&mut self, index: usize, number: u64) {
@@ -134,7 +165,7 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let connection = &mut self.connections[endpoint.connection as usize];
         let bytes = connection.header_bytes + segment.len;
-        let (level, wnd) = level(connection.is_mptcp(), connection.window);
+        let (level, wnd) = level(connection.is_mptcp(), connection.sides[index & 1].window.offered);
         let (route, ack) = (endpoint.route, endpoint.receiver.next as u32);
         let data_ack = connection.sides[index & 1].receive.next as u32;
         let tsecr = endpoint.receiver.acknowledged();
@@ -155,6 +186,9 @@ impl<K: Key> World<'_, K> {
         if !endpoint.sender.timer.is_armed() {
             let deadline = endpoint.sender.deadline(now);
             endpoint.sender.timer.arm(deadline, &mut self.timers, TimerKind::Retransmit, index as u32);
+        }
+        if endpoint.pacer.is_some() {
+            note_paced(endpoint, now, segment.len);
         }
         let at = endpoint.jitter.as_mut().map_or(now, |jitter| jitter.delay(now));
         self.emit(at, index, bytes, make);
@@ -177,7 +211,8 @@ impl<K: Key> World<'_, K> {
             bytes = bytes.saturating_add(4 + 8 * u16::from(blocks.len));
             sack = self.net.sacks.put(blocks);
         }
-        let (level, wnd) = level(connection.is_mptcp() && flags & flags::SYN == 0, connection.window);
+        let window = connection.sides[index & 1].window.offered;
+        let (level, wnd) = level(connection.is_mptcp() && flags & flags::SYN == 0, window);
         let (route, seq, ack) = (endpoint.route, endpoint.sender.next as u32, endpoint.receiver.next as u32);
         let data_ack = connection.sides[index & 1].receive.next as u32;
         let tsecr = endpoint.receiver.acknowledged();
@@ -211,6 +246,13 @@ impl<K: Key> World<'_, K> {
 fn level(mptcp: bool, window: Option<u32>) -> (u16, u32) {
     let data_ack = if mptcp { flags::DATA_ACK } else { 0 };
     window.map_or((data_ack, 0), |window| (data_ack | flags::WINDOW, window))
+}
+
+#[cold]
+fn note_paced(endpoint: &mut Endpoint, now: Nanos, len: u16) {
+    if let Some(pacer) = &mut endpoint.pacer {
+        pacer.sent(now, len, endpoint.segment_bytes, &endpoint.sender);
+    }
 }
 
 impl Jitter {

@@ -7,4 +7,5 @@ mod handshake;
 mod mptcp;
 mod newreno;
 mod packets;
+mod receiver;
 mod sack;

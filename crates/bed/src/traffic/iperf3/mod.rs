@@ -2,8 +2,8 @@
 //!
 //! What differs from our own applications: iperf3 opens a control connection first, over the same path and with
 //! the namespace's default congestion control (with MPTCP it has subflows of its own); it sends for whole
-//! seconds; of a file it sends whole blocks; and when its sender is done, its receiver stops reading, so that it
-//! cannot tell when the last byte arrived.
+//! seconds, rounded down; of a file it sends whole blocks, and sometimes some more (its issue 768); and when its
+//! sender is done, its receiver stops reading, so that it cannot tell when the last byte arrived (its issue 382).
 
 mod process;
 mod report;
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 /// Largest block that iperf3 writes at once, its default.
 const BLOCK_BYTES_MAX: u64 = 128 * 1024;
-/// Smaller blocks would cost more than an inexact size.
+/// Smaller ones would cost more than an inexact size does.
 const BLOCK_BYTES_MIN: u64 = 16 * 1024;
 
 /// The iperf3 processes of a run; none outlives it, nor this process.
@@ -242,7 +242,7 @@ fn program(plan: &ConnectionPlan, protocol: Protocol) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// The largest block of which a file has a whole number, if there is a sensible one: then the size is exact.
+/// The largest block of which a file has a whole number, if there is a sensible one.
 fn block_bytes(file_bytes: u64) -> u64 {
     let largest = file_bytes.min(BLOCK_BYTES_MAX);
     let divides = |&block: &u64| file_bytes.is_multiple_of(block);

@@ -71,7 +71,13 @@ impl Child {
             if unistd::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
         };
         let mut builder = Command::new(&command[0]);
-        builder.args(&command[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own, so that an interrupt from the terminal leaves it to us to end it.
+        builder
+            .args(&command[1..])
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         #[allow(unsafe_code)]
         // SAFETY: between fork and exec it makes two system calls and touches neither heap nor locks.
         unsafe {
