@@ -52,7 +52,7 @@ bench: tools ## print packet-hops per second and peak memory of the workloads in
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
 
 .PHONY: agreement
-agreement: $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
+agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
 	$(BIN)/anabranch agreement --write docs/agreement.md
 
 .PHONY: lint

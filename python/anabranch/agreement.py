@@ -30,7 +30,7 @@ QUICK_SEEDS = 3
 MIN_RUNS = 2
 
 #: The 99th percentile of the emulator's lateness, in the facts of a run's environment.
-LATENESS_FACT = "lateness_p99_us"
+LATENESS_FACT = "emulator_lateness_p99_us"
 
 
 class Group(StrEnum):

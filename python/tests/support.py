@@ -94,7 +94,7 @@ def as_kernel_run(
         "attempts": 3 if invalid else 1,
         "notes": ["send_jitter is the machine's own"],
         "sysctls": {},
-        "facts": {"lateness_p99_us": 70.0 + run.seed},
+        "facts": {"emulator_lateness_p99_us": 70.0 + run.seed},
     }
     folder = out / str(manifest["scenario"]) / manifest["key"][:12] / f"seed-{run.seed}"
     was_there = folder.exists()

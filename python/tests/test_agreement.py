@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -177,9 +178,13 @@ def test_the_quick_check_fails_where_a_goal_is_missed(
 
 def test_both_engines_agree_on_two_scenarios(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "anabranch", "agreement", "--quick", "--scenarios", str(SCENARIOS)]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path)], capture_output=True, text=True, timeout=LIMIT_S, check=False
-    )
+    command += ["--out", str(tmp_path)]
+    end = time.monotonic() + LIMIT_S
+    while True:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+        if "another bed runs" not in done.stderr or time.monotonic() > end:
+            break
+        time.sleep(1)
     if done.returncode == 4 and "bed" not in os.environ.get("ANABRANCH_REQUIRE", "").split(","):
         pytest.skip(done.stderr.removeprefix("skipped: ").strip())
     assert done.returncode == 0, done.stderr + done.stdout
