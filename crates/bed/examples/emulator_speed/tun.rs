@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsFd as _, BorrowedFd},
 };
 
-use anabranch_bed::host::{Namespace, namespace::ip, tun};
+use anabranch_bed::host::{Namespace, ip, tun};
 
 use crate::{
     Failure, Laid,

@@ -1,6 +1,6 @@
 //! Two namespaces that are joined to a third by veth pairs.
 
-use anabranch_bed::host::{Namespace, namespace::ip};
+use anabranch_bed::host::{Namespace, ip};
 
 use crate::{Failure, Laid, packet::Packet, path::Port, tun::sockets, xdp::Xdp};
 

@@ -175,7 +175,7 @@ impl Judge {
         }
         for (model, outcome) in scenario.datagrams.iter().zip(&outcomes.datagrams) {
             self.invalid.extend(outcome.failure.as_ref().map(|why| format!("flow {}: {why}", model.name)));
-            let late_us = outcome.lateness.quantile(0.99) as f64 / 1e3;
+            let late_us = outcome.lateness.p99_ns as f64 / 1e3;
             self.fact(&format!("sender_lateness_p99_us.{}", model.name), late_us);
             for (count, what) in [
                 (outcome.refused_packets, "were not taken by the kernel"),
