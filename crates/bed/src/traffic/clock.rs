@@ -12,14 +12,13 @@ use std::{
 use nix::{
     errno::Errno,
     poll::{PollFd, PollFlags, ppoll},
-    sys::{
-        eventfd::{EfdFlags, EventFd},
-        time::{TimeSpec, TimeValLike as _},
-    },
-    time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep},
+    sys::eventfd::{EfdFlags, EventFd},
 };
 
-use crate::Nanos;
+use crate::{
+    Nanos,
+    clock::{monotonic, sleep_until, timespec},
+};
 
 /// The longest that an interrupt goes unnoticed.
 const ATTENTION_NS: Nanos = 200_000_000;
@@ -44,23 +43,6 @@ impl Clock {
     fn until(self, time: Nanos) -> Nanos {
         self.zero_ns.saturating_add(time).saturating_sub(monotonic())
     }
-
-    /// Sleeps until `time`, whatever [`Stop`] says.
-    fn sleep_until(self, time: Nanos) {
-        let due = timespec(self.zero_ns + time);
-        while let Err(Errno::EINTR) =
-            clock_nanosleep(ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &due)
-        {}
-    }
-}
-
-fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
-    now.num_nanoseconds() as u64
-}
-
-fn timespec(nanoseconds: u64) -> TimeSpec {
-    TimeSpec::nanoseconds(i64::try_from(nanoseconds).unwrap_or(i64::MAX))
 }
 
 /// Why a wait has ended.
@@ -112,7 +94,7 @@ impl Stop {
             return Wake::Stopped;
         }
         if left > 0 {
-            self.clock.sleep_until(time);
+            sleep_until(self.clock.zero_ns.saturating_add(time));
         }
         Wake::Due
     }

@@ -2,11 +2,9 @@
 
 use std::{io::Write as _, net::TcpStream, sync::atomic::Ordering};
 
-use anabranch_bed::traffic::Applications;
+use anabranch_bed::{clock::monotonic, traffic::Applications};
 
-use crate::lab::{
-    Lab, MS, PORT, SECOND, datagram_plan, file, ftp, load, monotonic, plan, scenario, threads, wait_for,
-};
+use crate::lab::{Lab, MS, PORT, SECOND, datagram_plan, file, ftp, load, plan, scenario, threads, wait_for};
 
 const FILE_BYTES: u64 = 3_000_000;
 

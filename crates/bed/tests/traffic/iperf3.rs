@@ -8,12 +8,13 @@ use std::{
 
 use anabranch_bed::{
     BedError,
+    clock::monotonic,
     traffic::iperf3::{Iperf3, Report},
 };
 use anabranch_scenario::model::Traffic;
 
 use crate::common::skip_for;
-use crate::lab::{Lab, MS, SECOND, file, ftp, monotonic, plan, scenario, wait_for};
+use crate::lab::{Lab, MS, SECOND, file, ftp, plan, scenario, wait_for};
 
 /// Made by iperf3 3.12 over two paths of 20 Mbit/s each, under mptcpize.
 const SAMPLE: &[u8] = include_bytes!("../data/iperf3.json");

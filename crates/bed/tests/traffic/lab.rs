@@ -4,7 +4,7 @@ use std::{
     fs,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread,
@@ -13,28 +13,25 @@ use std::{
 
 use anabranch_bed::{
     BedError, Nanos,
-    host::{Namespace, Session, ip},
+    clock::monotonic,
+    host::{Namespace, ip},
     plan::{ConnectionPlan, DatagramPlan, Plan},
     traffic::Applications,
 };
 use anabranch_scenario::model::{Scenario, Traffic, When};
-use nix::time::{ClockId, clock_gettime};
 
-use crate::common::{self, session};
+use crate::common::{self, Bed};
 
 pub const MS: Nanos = 1_000_000;
 pub const SECOND: Nanos = 1000 * MS;
 pub const PORT: u16 = 5001;
 
-/// One at a time: the tests count this process's threads and descriptors.
-static TURN: Mutex<()> = Mutex::new(());
-
 pub struct Lab {
     pub hosts: Vec<Namespace>,
     pub interrupt: Arc<AtomicBool>,
     before: usize,
-    _session: Session,
-    _turn: MutexGuard<'static, ()>,
+    // Last, so that the namespaces go while the host is still ours.
+    _bed: Bed,
 }
 
 impl Lab {
@@ -43,11 +40,7 @@ impl Lab {
     /// # Panics
     /// Instead, if `ANABRANCH_REQUIRE` lists `bed`.
     pub fn new(test: &str) -> Option<Self> {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        if common::skip(test) {
-            return None;
-        }
-        let session = session();
+        let bed = common::begin(test)?;
         let before = descriptors();
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -68,13 +61,7 @@ impl Lab {
         for host in [client, server] {
             run(&format!("-n {host} mptcp limits set subflow 2 add_addr_accepted 2"));
         }
-        Some(Self {
-            hosts,
-            interrupt: Arc::new(AtomicBool::new(false)),
-            before,
-            _session: session,
-            _turn: turn,
-        })
+        Some(Self { hosts, interrupt: Arc::new(AtomicBool::new(false)), before, _bed: bed })
     }
 
     /// Lets the client open a second subflow over the second pair.
@@ -133,11 +120,6 @@ impl Lab {
 
 fn run(arguments: &str) {
     ip(&arguments.split(' ').collect::<Vec<_>>()).expect("ip does it");
-}
-
-pub fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
-    now.tv_sec() as u64 * SECOND + now.tv_nsec() as u64
 }
 
 /// Waits until `condition` holds, at most twenty seconds; `what` is for the failure.
