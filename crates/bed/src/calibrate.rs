@@ -4,7 +4,7 @@
 mod probe;
 pub mod stand;
 
-use std::{fmt, net::UdpSocket, time::Duration};
+use std::{fmt, net::UdpSocket, thread, time::Duration};
 
 use anabranch_scenario::model::{Hop, Loss, QueueLimit, Wire};
 
@@ -37,6 +37,8 @@ const DELAYS: [u64; 4] = [1, 10, 60, 300];
 const LOSSES: [f64; 2] = [0.01, 0.1];
 /// Queue limits; a full packet takes [`SLOW_PACKET`] at the rate they are measured at.
 const LIMITS: [QueueLimit; 2] = [QueueLimit::Packets(50), QueueLimit::Bytes(60_000)];
+/// More packets than either limit lets in, and no more than are sent at once on a busy machine.
+const BURST: u64 = 60;
 /// Packets per delay.
 const DELAY_PACKETS: u64 = 400;
 const SLOW_BPS: u64 = 600_000;
@@ -84,8 +86,6 @@ impl Check {
 pub struct Calibration {
     /// One per setting.
     pub checks: Vec<Check>,
-    /// Median one-way delay over a link that has none: sockets, the kernel and the emulator's waking up.
-    pub overhead_ns: Nanos,
     /// How late the emulator was in all of this.
     pub lateness: Summary,
     /// How long it did not look at its devices.
@@ -119,7 +119,6 @@ impl fmt::Display for Calibration {
             )?;
         }
         let us = |ns: Nanos| ns / 1000;
-        writeln!(f, "overhead of the path without the delay: {} us", us(self.overhead_ns))?;
         let Summary { count, p50_ns, p90_ns, p99_ns, p999_ns, max_ns } = self.lateness;
         writeln!(
             f,
@@ -168,11 +167,11 @@ pub fn calibrate(quick: bool) -> Result<Calibration, BedError> {
     for mbps in RATES {
         checks.push(rate(&sockets()?, mbps, 3000 * MS / part)?);
     }
-    let overhead = delays_of(&sockets()?, 0, DELAY_PACKETS / part)?;
+    let undelayed = sockets()?;
     for ms in DELAYS {
         let pair = sockets()?;
         if !quick || ms <= 10 {
-            checks.push(delay(ms, delays_of(&pair, ms, DELAY_PACKETS / part)?, overhead));
+            checks.push(delay(&pair, &undelayed, ms, DELAY_PACKETS / part)?);
         }
     }
     for probability in LOSSES {
@@ -182,13 +181,7 @@ pub fn calibrate(quick: bool) -> Result<Calibration, BedError> {
         checks.push(queue(&sockets()?, limit)?);
     }
     let Report { counters, gaps, realtime, .. } = stand.stop()?;
-    Ok(Calibration {
-        checks,
-        overhead_ns: overhead.median,
-        lateness: counters.lateness,
-        gaps: gaps.summary(),
-        realtime,
-    })
+    Ok(Calibration { checks, lateness: counters.lateness, gaps: gaps.summary(), realtime })
 }
 
 fn too_few(what: &str, arrived: usize) -> BedError {
@@ -230,18 +223,32 @@ fn delays_of(sockets: &(UdpSocket, UdpSocket), ms: u64, packets: u64) -> Result<
     Ok(Delays { median: delays[delays.len() / 2], p99: delays[delays.len() * 99 / 100] })
 }
 
-/// The delay that a link adds to that of a link without any. What both have in common, the way through
-/// sockets and kernel and the waking of the emulator when a packet comes, would be most of a millisecond's
-/// 2 %; it is in the note.
-fn delay(ms: u64, delays: Delays, overhead: Delays) -> Check {
+/// The delay that a link adds to that of a link without any, measured at the same time. What both have in
+/// common, the way through sockets and kernel and the waking of the emulator when a packet comes, can be more
+/// than 2 % of a millisecond; it is in the note.
+fn delay(
+    sockets: &(UdpSocket, UdpSocket),
+    undelayed: &(UdpSocket, UdpSocket),
+    ms: u64,
+    packets: u64,
+) -> Result<Check, BedError> {
+    let (delays, overhead) = thread::scope(|scope| {
+        let overhead = scope.spawn(|| delays_of(undelayed, 0, packets));
+        let delays = delays_of(sockets, ms, packets);
+        (delays, overhead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    let (delays, overhead) = (delays?, overhead?);
     let added = delays.median.saturating_sub(overhead.median);
-    let late_us = |delay: Nanos| (delay as f64 - (ms * MS) as f64) / 1e3;
+    let us = |time: Nanos| time as f64 / 1e3;
+    let late_us = |delay: Nanos| us(delay) - us(ms * MS);
     let mut check = Check::new("delay", "ms", ms as f64, added as f64 / 1e6, 0.0);
-    let (median, p99) = (late_us(delays.median), late_us(delays.p99));
     check.note = format!(
-        "overhead included, the median is late by {median:.0} us, the 99th percentile by {p99:.0} us"
+        "without the overhead of {:.0} us; with it, median late by {:.0} us, p99 by {:.0} us",
+        us(overhead.median),
+        late_us(delays.median),
+        late_us(delays.p99)
     );
-    check
+    Ok(check)
 }
 
 /// The share of packets that do not arrive; so many are sent that 2 % of it are two standard errors (of
@@ -271,7 +278,7 @@ fn queue(sockets: &(UdpSocket, UdpSocket), limit: QueueLimit) -> Result<Check, B
         QueueLimit::Bytes(bytes) => ("queue", "bytes", bytes as f64, FULL_BYTES as f64),
         QueueLimit::Unlimited => unreachable!("only limits are measured"),
     };
-    let load = Load { packets: 100, bytes: FULL_BYTES, interval: 0, window: NO_WINDOW };
+    let load = Load { packets: BURST, bytes: FULL_BYTES, interval: 0, window: NO_WINDOW };
     for _ in 0..5 {
         let Probed { arrivals, sending } = probe::run(sockets, load, QUIET)?;
         if sending < SLOW_PACKET / 2 {
@@ -280,7 +287,6 @@ fn queue(sockets: &(UdpSocket, UdpSocket), limit: QueueLimit) -> Result<Check, B
             return Ok(check);
         }
     }
-    let busy =
-        "calibration of a queue: no burst of 100 packets got out in 10 ms; end what keeps the machine busy";
+    let busy = "calibration of a queue: no burst got out in 10 ms; end what keeps the machine busy";
     Err(BedError::Failed(busy.to_owned()))
 }

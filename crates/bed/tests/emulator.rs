@@ -15,6 +15,7 @@ use anabranch_bed::{
         stand::{Stand, parallel_links},
     },
     emulator::RouteCounters,
+    host::namespace::ip,
 };
 use anabranch_scenario::model::{Change, ChangeTarget, Hop, Loss, QueueLimit, Scenario, Wire};
 use nix::time::{ClockId, clock_gettime};
@@ -190,15 +191,28 @@ fn nothing_is_left_after_a_stop_or_a_drop() {
 }
 
 #[test]
+fn an_interface_that_is_down_refuses_packets_and_takes_them_again_when_it_is_up() {
+    let name = "an_interface_that_is_down_refuses_packets_and_takes_them_again_when_it_is_up";
+    let Some(_guard) = alone(name) else { return };
+    let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
+    let pair = stand.sockets(0).expect("the addresses are there");
+    let far = stand.namespaces()[1].name().to_owned();
+    let set = |state| ip(&["-n", &far, "link", "set", "if0", state]).expect("the device is there");
+    set("down");
+    assert_eq!(send(&stand, &pair, 5, 100), 0);
+    set("up");
+    assert_eq!(send(&stand, &pair, 5, 100), 5);
+    let report = stand.stop().expect("the devices did not fail");
+    assert_eq!((report.counters.refused(), report.counters.routes[0].packets_out), (5, 5));
+    assert!(report.refusal.is_some());
+}
+
+#[test]
 fn a_device_that_goes_away_ends_the_emulation_with_an_error() {
     let Some(_guard) = alone("a_device_that_goes_away_ends_the_emulation_with_an_error") else { return };
     let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
     let name = stand.namespaces()[0].name().to_owned();
-    let deleted = std::process::Command::new("ip")
-        .args(["-n", &name, "link", "delete", "if0"])
-        .status()
-        .expect("ip(8) is there");
-    assert!(deleted.success());
+    ip(&["-n", &name, "link", "delete", "if0"]).expect("the device is there");
     let error = stand.stop().expect_err("a device is gone").to_string();
     assert!(error.contains("device 0"), "{error}");
 }
