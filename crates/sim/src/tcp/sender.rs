@@ -142,7 +142,8 @@ impl Sender {
     pub(crate) fn next_to_send(&mut self) -> Next {
         match &self.method {
             Method::NewReno(_) => NewReno::next_to_send(self),
-            Method::Sack(_) | Method::Rack(_) => Scoreboard::next_to_send(self),
+            Method::Sack(_) => Scoreboard::next_to_send(self),
+            Method::Rack(_) => Rack::next_to_send(self),
         }
     }
 
