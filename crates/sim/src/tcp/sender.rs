@@ -43,7 +43,7 @@ pub(crate) struct SenderCounters {
 /// The part that depends on how lost packets are found.
 pub(crate) enum Method {
     NewReno(NewReno),
-    Sack(Scoreboard),
+    Sack(Box<Scoreboard>),
     Rack(Box<Rack>),
 }
 
@@ -101,7 +101,7 @@ impl Sender {
             limited_transmit: transport.limited_transmit,
             method: match transport.recovery {
                 Recovery::NewReno => Method::NewReno(NewReno::default()),
-                Recovery::Sack => Method::Sack(Scoreboard::new(transport)),
+                Recovery::Sack => Method::Sack(Box::new(Scoreboard::new(transport))),
                 Recovery::Rack => Method::Rack(Box::new(Rack::new(Scoreboard::new(transport)))),
             },
             rtt: Rtt::new(transport),
