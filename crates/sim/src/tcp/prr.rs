@@ -63,6 +63,7 @@ impl Prr {
 }
 
 impl Sender {
+    #[inline]
     pub(super) fn prr(&mut self) -> Option<&mut Prr> {
         match &mut self.method {
             Method::NewReno(_) => None,

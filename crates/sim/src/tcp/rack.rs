@@ -18,7 +18,7 @@ use super::{
     probe::Probe,
     sack::Scoreboard,
     segments::{AGAIN, LOST, RETRANSMITTED, SACKED, Segment},
-    sender::{Method, Sender},
+    sender::{Method, Next, Sender},
 };
 
 /// Recoveries without a DSACK after which the reordering window is small again (RFC 8985 section 6.2, step 4).
@@ -271,6 +271,12 @@ impl Rack {
             _ if repaired => Verdict::Repaired,
             _ => Verdict::Continue,
         }
+    }
+
+    /// NextSeg (RFC 6675 section 4), of what is lost and what is new.
+    #[inline(never)]
+    pub(super) fn next_to_send(sender: &mut Sender) -> Next {
+        Scoreboard::next_to_send(sender)
     }
 
     #[inline(never)]

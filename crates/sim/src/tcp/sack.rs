@@ -94,7 +94,18 @@ impl Scoreboard {
         self.forced = forced;
     }
 
+    /// Marks what an acknowledgement reports.
+    #[inline(always)]
     pub(crate) fn absorb(sender: &mut Sender, ack: &Ack<'_>, absorbed: &mut Absorbed) {
+        if ack.sacks.is_empty() {
+            board(sender).seen.clear();
+        } else {
+            Self::mark_reported(sender, ack, absorbed);
+        }
+    }
+
+    #[inline(never)]
+    fn mark_reported(sender: &mut Sender, ack: &Ack<'_>, absorbed: &mut Absorbed) {
         let una = sender.una;
         let limit = sender.next;
         let seen = std::mem::take(&mut board(sender).seen);
@@ -165,6 +176,7 @@ impl Scoreboard {
         true
     }
 
+    #[inline(always)]
     pub(crate) fn judge(sender: &mut Sender, absorbed: &Absorbed) -> Verdict {
         if sender.is_to_be_undone() {
             return Verdict::Undo;
@@ -209,6 +221,7 @@ impl Scoreboard {
     }
 
     /// NextSeg (RFC 6675 section 4).
+    #[inline(always)]
     pub(crate) fn next_to_send(sender: &mut Sender) -> Next {
         let (una, next, cwnd) = (sender.una, sender.next, sender.cwnd);
         let state = sender.state;
@@ -278,6 +291,7 @@ impl Scoreboard {
     }
 }
 
+#[inline(always)]
 pub(super) fn board(sender: &mut Sender) -> &mut Scoreboard {
     match &mut sender.method {
         Method::Sack(board) => board,

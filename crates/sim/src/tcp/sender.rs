@@ -43,7 +43,7 @@ pub(crate) struct SenderCounters {
 /// The part that depends on how lost packets are found.
 pub(crate) enum Method {
     NewReno(NewReno),
-    Sack(Scoreboard),
+    Sack(Box<Scoreboard>),
     Rack(Box<Rack>),
 }
 
@@ -101,7 +101,7 @@ impl Sender {
             limited_transmit: transport.limited_transmit,
             method: match transport.recovery {
                 Recovery::NewReno => Method::NewReno(NewReno::default()),
-                Recovery::Sack => Method::Sack(Scoreboard::new(transport)),
+                Recovery::Sack => Method::Sack(Box::new(Scoreboard::new(transport))),
                 Recovery::Rack => Method::Rack(Box::new(Rack::new(Scoreboard::new(transport)))),
             },
             rtt: Rtt::new(transport),
@@ -142,7 +142,8 @@ impl Sender {
     pub(crate) fn next_to_send(&mut self) -> Next {
         match &self.method {
             Method::NewReno(_) => NewReno::next_to_send(self),
-            Method::Sack(_) | Method::Rack(_) => Scoreboard::next_to_send(self),
+            Method::Sack(_) => Scoreboard::next_to_send(self),
+            Method::Rack(_) => Rack::next_to_send(self),
         }
     }
 

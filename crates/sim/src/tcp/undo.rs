@@ -73,6 +73,7 @@ impl Undo {
 }
 
 impl Sender {
+    #[inline]
     fn undo_state(&mut self) -> Option<&mut Undo> {
         match &mut self.method {
             Method::NewReno(_) => None,
@@ -104,8 +105,15 @@ impl Sender {
     }
 
     /// Looks at an acknowledgement for what proves a recovery spurious.
-    #[inline(never)]
+    #[inline]
     pub(super) fn look_for_spurious(&mut self, ack: &Ack<'_>, absorbed: &Absorbed) {
+        if self.undo_state().is_some() {
+            self.weigh(ack, absorbed);
+        }
+    }
+
+    #[inline(never)]
+    fn weigh(&mut self, ack: &Ack<'_>, absorbed: &Absorbed) {
         let recovering = matches!(self.state, CaState::Recovery | CaState::Loss);
         let probe_end = match &self.method {
             Method::Rack(rack) => rack.probe.end(),
@@ -118,6 +126,7 @@ impl Sender {
 
     /// Whether the last recovery has proved spurious and is to be undone now. It is not while a retransmission is
     /// under way: that one may be needed.
+    #[inline]
     pub(super) fn is_to_be_undone(&mut self) -> bool {
         if !self.undo_state().is_some_and(|undo| undo.open && undo.proved) {
             return false;
