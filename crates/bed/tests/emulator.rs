@@ -15,7 +15,7 @@ use anabranch_bed::{
         stand::{Stand, parallel_links},
     },
     emulator::RouteCounters,
-    host::namespace::ip,
+    host::ip,
 };
 use anabranch_scenario::model::{Change, ChangeTarget, Hop, Loss, QueueLimit, Scenario, Wire};
 use nix::time::{ClockId, clock_gettime};

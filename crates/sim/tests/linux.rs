@@ -86,3 +86,32 @@ fn a_paced_file_over_20_mbit_s_and_100_ms() {
     ];
     completes_as_in_linux("3 MB, 20 Mbit/s, 100 ms, paced", &wire, 1.715);
 }
+
+/// Three runs of the kernel: 3.598, 3.735 and 3.839 s. What is dropped when decides, so the band is theirs with 2 %.
+#[test]
+fn a_file_over_multipath_tcp_with_a_fast_and_a_slow_subflow() {
+    let text = r#"
+        name = "two-paths"
+        duration = "30 s"
+        measure.interval = "0 s"
+        transport.profile = "linux"
+        node = [{ names = ["s", "a", "b", "d"] }]
+        link = [
+            { between = ["s", "a"], rate = "20 Mbit/s", delay = "5 ms", queue = "100 packets", reverse.rate = "1 Gbit/s" },
+            { between = ["s", "b"], rate = "5 Mbit/s", delay = "60 ms", queue = "100 packets", reverse.rate = "1 Gbit/s" },
+            { between = ["a", "d"], rate = "10 Gbit/s", delay = "0 s", queue = "unlimited" },
+            { between = ["b", "d"], rate = "10 Gbit/s", delay = "0 s", queue = "unlimited" },
+        ]
+
+        [[connection]]
+        name = "file"
+        from = "s"
+        to = "d"
+        protocol = "mptcp"
+        congestion = "cubic"
+        traffic = { kind = "file", size = "10 MB" }
+        subflow = [{ via = ["a"] }, { via = ["b"] }]"#;
+    let simulated_s = connection(&common::run(&common::parse(text), 1), "file", "completion_s");
+    println!("10 MB, 20 Mbit/s 5 ms and 5 Mbit/s 60 ms, MPTCP: {simulated_s:.3} s, Linux 3.598 to 3.839 s");
+    assert!((3.598 * 0.98..=3.839 * 1.02).contains(&simulated_s), "{simulated_s} s, not 3.598 to 3.839 s");
+}

@@ -1,4 +1,5 @@
-//! One subflow's TCP: the sending half, the receiving half, round-trip times and loss recovery.
+//! One subflow's TCP: the sending half, the receiving half, when acknowledgements leave, pacing, round-trip times and
+//! loss recovery.
 //!
 //! Sequence numbers count segments: a segment is cut once and never re-cut, so its number identifies its
 //! bytes. Left out, and who could notice: urgent data, FIN and TIME-WAIT (a connection ends when its data
