@@ -129,11 +129,13 @@ fn profiles_hold_the_values_that_belong_together() {
     assert_eq!((rfc.initial_rto, rfc.min_rto, rfc.max_rto), (1000 * MS, 1000 * MS, 60_000 * MS));
     assert_eq!(rfc.delayed_ack, Some(DelayedAck { timeout: 200 * MS, every: 2 }));
     assert_eq!((rfc.recovery, rfc.join, rfc.rto_rule), (Recovery::Sack, Join::Established, RtoRule::Rfc6298));
+    assert!(!(rfc.prr || rfc.undo || ns2.prr || ns2.undo));
 
     let linux = transport("linux", "mptcp");
     assert_eq!((linux.segment_bytes, linux.header_bytes, linux.ack_bytes), (1428, 72, 64));
     assert_eq!((linux.min_rto, linux.max_rto, linux.rto_rule), (200 * MS, 120_000 * MS, RtoRule::Linux));
     assert_eq!(linux.delayed_ack, Some(DelayedAck { timeout: 40 * MS, every: 2 }));
+    assert_eq!((linux.recovery, linux.prr, linux.undo), (Recovery::Rack, true, true));
     assert_eq!((linux.receive_buffer, linux.send_buffer), (Some(6_291_456), Some(4_194_304)));
     for (profile, protocol) in [("rfc", "tcp"), ("rfc", "mptcp"), ("linux", "tcp"), ("linux", "mptcp")] {
         let full = transport(profile, protocol);
