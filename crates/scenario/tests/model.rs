@@ -132,6 +132,7 @@ fn profiles_hold_the_values_that_belong_together() {
     assert_eq!(rfc.delayed_ack, Some(delayed_ack));
     assert_eq!((rfc.receive_buffer_tuning, rfc.pacing), (false, false));
     assert_eq!((rfc.recovery, rfc.join, rfc.rto_rule), (Recovery::Sack, Join::Established, RtoRule::Rfc6298));
+    assert!(!(rfc.prr || rfc.undo || ns2.prr || ns2.undo));
 
     let linux = transport("linux", "mptcp");
     assert_eq!((linux.segment_bytes, linux.header_bytes, linux.ack_bytes), (1424, 76, 64));
@@ -139,6 +140,7 @@ fn profiles_hold_the_values_that_belong_together() {
     let delayed_ack = DelayedAck { timeout: 40 * MS, every: 2, timeout_max: 200 * MS, quick: 16 };
     assert_eq!(linux.delayed_ack, Some(delayed_ack));
     assert_eq!((linux.receive_buffer_tuning, linux.pacing), (true, false));
+    assert_eq!((linux.recovery, linux.prr, linux.undo), (Recovery::Rack, true, true));
     assert_eq!((linux.receive_buffer, linux.send_buffer), (Some(6_291_456), Some(4_194_304)));
     for (profile, protocol) in [("rfc", "tcp"), ("rfc", "mptcp"), ("linux", "tcp"), ("linux", "mptcp")] {
         let full = transport(profile, protocol);

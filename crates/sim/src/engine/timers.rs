@@ -23,7 +23,8 @@ pub(crate) enum TimerKind {
     Datagram,
     /// A delayed acknowledgement is due (endpoint).
     DelayedAck,
-    /// The retransmission timer of an endpoint.
+    /// The retransmission timer of an endpoint; RACK-TLP sets it for its reordering windows and probes too, which it
+    /// never waits for at the same time (RFC 8985 section 8).
     Retransmit,
     /// The pacer of an endpoint lets the next burst out.
     Pace,

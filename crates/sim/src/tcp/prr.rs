@@ -1,7 +1,8 @@
 //! Proportional rate reduction (RFC 9937): how much may be sent in fast recovery, so that it ends with as much in
 //! flight as ssthresh allows.
 //!
-//! Where we differ: packets are counted, not bytes.
+//! Where we differ: packets are counted, not bytes; and where a loss is found by time alone, without a delivery, one
+//! packet may follow, for the retransmission would else wait for a timeout if nothing more is in flight.
 
 use super::{
     ack::Absorbed,
@@ -41,7 +42,7 @@ impl Prr {
         if self.flight == 0 {
             self.flight = (unsacked + delivered).max(1);
         } else if delivered == 0 {
-            return 0;
+            return u32::from(absorbed.newly_lost > 0);
         }
         self.delivered += delivered;
         let owed = i64::from(self.delivered) - i64::from(self.out);
@@ -146,5 +147,11 @@ mod tests {
     fn rfc_9937_6_2_an_acknowledgement_that_delivers_nothing_lets_out_nothing() {
         let mut prr = Prr { flight: 20, delivered: 9, out: 2 };
         assert_eq!(prr.allowance(&Absorbed::default(), 0, 1, 10), 0);
+    }
+
+    #[test]
+    fn a_loss_that_only_time_has_shown_lets_out_its_retransmission() {
+        let mut prr = Prr { flight: 20, delivered: 9, out: 9 };
+        assert_eq!(prr.allowance(&Absorbed { newly_lost: 3, ..Absorbed::default() }, 0, 0, 10), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! A run under supervision: after every event, what must hold at that moment is checked; at the end, what
 //! must hold of the whole.
 
+use anabranch_cc::CaState;
 use anabranch_record::model::Measurements;
 use anabranch_scenario::model::{ChangeTarget, Hop, Scenario, Subflow, Traffic};
 
@@ -87,6 +88,14 @@ fn check_now<K: Key>(world: &World<'_, K>) {
                 })
                 .sum();
             assert_eq!(sender.in_flight(), pipe, "pipe of {}", at());
+        }
+        if let (Method::Rack(_), CaState::Open) = (&sender.method, sender.state) {
+            let mut marks = (sender.una..sender.next).map(|n| sender.segments.get(n).flags);
+            assert!(
+                marks.all(|marks| marks & (LOST | RETRANSMITTED) != LOST),
+                "a loss begins recovery, {}",
+                at()
+            );
         }
         if let Method::Sack(_) = sender.method {
             let mut lost = (sender.una..sender.next).map(|n| sender.segments.get(n).flags & LOST != 0);
