@@ -11,6 +11,7 @@ use anabranch_scenario::model::{Hop, Loss, QueueLimit, Wire};
 use crate::{
     BedError, Nanos,
     emulator::{Report, Summary},
+    host::Session,
 };
 use probe::{Arrival, Load, Probed, SMALLEST_BYTES};
 use stand::{Stand, parallel_links};
@@ -142,7 +143,7 @@ impl fmt::Display for Calibration {
 ///
 /// # Panics
 /// If the emulator's thread does.
-pub fn calibrate(quick: bool) -> Result<Calibration, BedError> {
+pub fn calibrate(session: &Session, quick: bool) -> Result<Calibration, BedError> {
     let part = if quick { 10 } else { 1 };
     let plain = Wire { rate_bps: FAST_BPS, delay: 0, queue: QueueLimit::Unlimited, loss: Loss::None };
     let rates = RATES.map(|mbps| Wire {
@@ -159,7 +160,7 @@ pub fn calibrate(quick: bool) -> Result<Calibration, BedError> {
         rates.into_iter().chain([no_delay]).chain(delays).chain(losses).chain(limits).collect();
     let scenario = parallel_links(&wires.iter().map(|&wire| (wire, plain)).collect::<Vec<_>>());
     let paths: Vec<_> = (0..wires.len()).map(|link| vec![Hop::Wire { link, forward: true }]).collect();
-    let stand = Stand::new(&scenario, SEED, &paths)?;
+    let stand = Stand::new(session, &scenario, SEED, &paths)?;
 
     let mut checks = Vec::new();
     let mut path = 0..;

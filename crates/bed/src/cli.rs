@@ -80,8 +80,8 @@ pub(crate) fn tell_run(outcome: &Outcome, as_json: bool) {
 }
 
 /// Runs the calibration and prints its table.
-pub(crate) fn calibrate(_session: &Session, quick: bool, as_json: bool) -> Result<(), BedError> {
-    let calibration = calibrate::calibrate(quick)?;
+pub(crate) fn calibrate(session: &Session, quick: bool, as_json: bool) -> Result<(), BedError> {
+    let calibration = calibrate::calibrate(session, quick)?;
     if as_json {
         print(&serde_json::to_string_pretty(&calibration).expect("finite numbers and text are JSON"));
     } else {

@@ -1,10 +1,11 @@
 //! The emulator between real TUN devices. What is asserted is that it works; how well is for `calibrate`.
 
+mod common;
+
 use std::{
     fs,
     io::Write as _,
     net::{IpAddr, TcpListener, TcpStream, UdpSocket},
-    sync::{Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
@@ -18,33 +19,16 @@ use anabranch_bed::{
     host::ip,
 };
 use anabranch_scenario::model::{Change, ChangeTarget, Hop, Loss, QueueLimit, Scenario, Wire};
+use common::Bed;
 use nix::time::{ClockId, clock_gettime};
-
-/// Says why, if this process may not make namespaces and TUN devices. Else nobody else in this process makes
-/// any while the guard lives.
-///
-/// # Panics
-/// If it may not and `ANABRANCH_REQUIRE` lists `bed`.
-fn alone(test: &str) -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    if nix::unistd::geteuid().is_root() && fs::metadata("/dev/net/tun").is_ok() {
-        return Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-    let why = "making namespaces and TUN devices takes root and /dev/net/tun";
-    let enable = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-bed --test emulator";
-    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
-    writeln!(std::io::stderr(), "SKIPPED: {test}: {why}; enable with: {enable}").expect("stderr is open");
-    None
-}
 
 const PLAIN: Wire =
     Wire { rate_bps: 100_000_000, delay: 1_000_000, queue: QueueLimit::Unlimited, loss: Loss::None };
 
-fn stand(scenario: &Scenario) -> Stand {
+fn stand(bed: &Bed, scenario: &Scenario) -> Stand {
     let paths: Vec<_> =
         (0..scenario.links.len()).map(|link| vec![Hop::Wire { link, forward: true }]).collect();
-    Stand::new(scenario, 1, &paths).expect("this process may make namespaces")
+    Stand::new(&bed.session, scenario, 1, &paths).expect("this process may make namespaces")
 }
 
 /// Sends packets and returns how many arrive.
@@ -78,10 +62,11 @@ fn send_burst(stand: &Stand, (from, to): &(UdpSocket, UdpSocket), packets: usize
 
 #[test]
 fn packets_pass_in_both_directions_and_are_counted_with_their_ip_headers() {
-    let Some(_guard) = alone("packets_pass_in_both_directions_and_are_counted_with_their_ip_headers") else {
+    let Some(bed) = common::begin("packets_pass_in_both_directions_and_are_counted_with_their_ip_headers")
+    else {
         return;
     };
-    let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
+    let stand = stand(&bed, &parallel_links(&[(PLAIN, PLAIN)]));
     let forth = stand.sockets(0).expect("the addresses are there");
     let back = (forth.1.try_clone().expect("a copy"), forth.0.try_clone().expect("a copy"));
     assert_eq!(send(&stand, &forth, 20, 100), 20);
@@ -97,14 +82,14 @@ fn packets_pass_in_both_directions_and_are_counted_with_their_ip_headers() {
 
 #[test]
 fn losses_limits_and_changes_take_effect_in_the_kernel() {
-    let Some(_guard) = alone("losses_limits_and_changes_take_effect_in_the_kernel") else { return };
+    let Some(bed) = common::begin("losses_limits_and_changes_take_effect_in_the_kernel") else { return };
     let lossy = Wire { loss: Loss::Bernoulli(0.3), ..PLAIN };
     let narrow = Wire { rate_bps: 100_000, queue: QueueLimit::Packets(2), ..PLAIN };
     let mut scenario = parallel_links(&[(lossy, PLAIN), (narrow, PLAIN), (PLAIN, PLAIN)]);
     let target = ChangeTarget::Link { link: 2, forward: true, reverse: true };
     let down = Change { at: 0, target, rate_bps: None, delay: None, loss: None, up: Some(false) };
     scenario.changes = vec![down];
-    let stand = stand(&scenario);
+    let stand = stand(&bed, &scenario);
     let pairs: Vec<_> = (0..3).map(|path| stand.sockets(path).expect("the addresses are there")).collect();
     let through_loss = send(&stand, &pairs[0], 1000, 100);
     // Five standard deviations.
@@ -124,8 +109,8 @@ fn losses_limits_and_changes_take_effect_in_the_kernel() {
 
 #[test]
 fn no_packet_arrives_before_its_time() {
-    let Some(_guard) = alone("no_packet_arrives_before_its_time") else { return };
-    let stand = stand(&parallel_links(&[(Wire { delay: 50_000_000, ..PLAIN }, PLAIN)]));
+    let Some(bed) = common::begin("no_packet_arrives_before_its_time") else { return };
+    let stand = stand(&bed, &parallel_links(&[(Wire { delay: 50_000_000, ..PLAIN }, PLAIN)]));
     let (a, b) = stand.sockets(0).expect("the addresses are there");
     let now = || Duration::from(clock_gettime(ClockId::CLOCK_MONOTONIC).expect("a clock"));
     let sent = now();
@@ -136,8 +121,8 @@ fn no_packet_arrives_before_its_time() {
 
 #[test]
 fn tcp_gets_through_in_packets_no_larger_than_the_mtu() {
-    let Some(_guard) = alone("tcp_gets_through_in_packets_no_larger_than_the_mtu") else { return };
-    let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
+    let Some(bed) = common::begin("tcp_gets_through_in_packets_no_larger_than_the_mtu") else { return };
+    let stand = stand(&bed, &parallel_links(&[(PLAIN, PLAIN)]));
     let [a, b] = stand.namespaces();
     let server = (IpAddr::from(Stand::address(0, 2)), 7001);
     let listener = b.enter(|| TcpListener::bind(server)).expect("namespaces").expect("a free port");
@@ -158,7 +143,7 @@ fn tcp_gets_through_in_packets_no_larger_than_the_mtu() {
 
 #[test]
 fn nothing_is_left_after_a_stop_or_a_drop() {
-    let Some(_guard) = alone("nothing_is_left_after_a_stop_or_a_drop") else { return };
+    let Some(bed) = common::begin("nothing_is_left_after_a_stop_or_a_drop") else { return };
     let threads = || {
         let tasks = fs::read_dir("/proc/self/task").expect("proc is mounted");
         let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
@@ -173,7 +158,7 @@ fn nothing_is_left_after_a_stop_or_a_drop() {
     };
     let before = descriptors();
     for stops in [true, false] {
-        let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
+        let stand = stand(&bed, &parallel_links(&[(PLAIN, PLAIN)]));
         let names = stand.namespaces().map(|namespace| namespace.name().to_owned());
         let there =
             || names.iter().filter(|name| fs::exists(format!("/run/netns/{name}")).expect("readable"));
@@ -193,8 +178,8 @@ fn nothing_is_left_after_a_stop_or_a_drop() {
 #[test]
 fn an_interface_that_is_down_refuses_packets_and_takes_them_again_when_it_is_up() {
     let name = "an_interface_that_is_down_refuses_packets_and_takes_them_again_when_it_is_up";
-    let Some(_guard) = alone(name) else { return };
-    let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
+    let Some(bed) = common::begin(name) else { return };
+    let stand = stand(&bed, &parallel_links(&[(PLAIN, PLAIN)]));
     let pair = stand.sockets(0).expect("the addresses are there");
     let far = stand.namespaces()[1].name().to_owned();
     let set = |state| ip(&["-n", &far, "link", "set", "if0", state]).expect("the device is there");
@@ -209,8 +194,8 @@ fn an_interface_that_is_down_refuses_packets_and_takes_them_again_when_it_is_up(
 
 #[test]
 fn a_device_that_goes_away_ends_the_emulation_with_an_error() {
-    let Some(_guard) = alone("a_device_that_goes_away_ends_the_emulation_with_an_error") else { return };
-    let stand = stand(&parallel_links(&[(PLAIN, PLAIN)]));
+    let Some(bed) = common::begin("a_device_that_goes_away_ends_the_emulation_with_an_error") else { return };
+    let stand = stand(&bed, &parallel_links(&[(PLAIN, PLAIN)]));
     let name = stand.namespaces()[0].name().to_owned();
     ip(&["-n", &name, "link", "delete", "if0"]).expect("the device is there");
     let error = stand.stop().expect_err("a device is gone").to_string();
@@ -219,8 +204,8 @@ fn a_device_that_goes_away_ends_the_emulation_with_an_error() {
 
 #[test]
 fn a_quick_calibration_keeps_rates_losses_and_limits() {
-    let Some(_guard) = alone("a_quick_calibration_keeps_rates_losses_and_limits") else { return };
-    let calibration = calibrate(true).expect("this process may make namespaces");
+    let Some(bed) = common::begin("a_quick_calibration_keeps_rates_losses_and_limits") else { return };
+    let calibration = calibrate(&bed.session, true).expect("this process may make namespaces");
     // Delays and rates depend on how busy the machine is; losses and limits do not.
     for check in calibration.checks.iter().filter(|check| ["loss", "queue"].contains(&check.what)) {
         assert!(check.passed(), "{calibration}");

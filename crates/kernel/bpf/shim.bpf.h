@@ -227,10 +227,11 @@ SEC("struct_ops") void ab_hook_cong_avoid(u64 *ctx)
 	struct sock *sk = (struct sock *)ctx[0];
 	struct ab_subflow *s = ab_storage(sk);
 
-	if (!s || !s->track.acked)
+	if (!s || !s->track.advances)
 		return;
 	ab_peer_events(sk, s);
 	s->track.acked_sacked = (u32)ctx[2];
+	s->track.acked = ab_min_u32(s->track.acked, s->track.acked_sacked);
 	ab_fill_ack(sk, s);
 	s->frame.view.ece = s->track.ece;
 	ab_event(sk, s, AB_EVENT_ack);

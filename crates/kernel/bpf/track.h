@@ -28,6 +28,7 @@ struct ab_track {
 	u32 rs_prior_delivered;
 	u32 ack_gap_us;
 	u32 acked_bytes_gap;
+	u8 advances; /* the ACK acknowledges something cumulatively */
 	u8 round_start;
 	u8 ece;
 };
@@ -165,8 +166,10 @@ static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, co
 	u32 una = tp->snd_una, mss = tp->mss_cache, delivered = tp->delivered;
 
 	t->rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0;
-	t->acked = sample->pkts_acked;
 	t->acked_sacked = delivered - t->delivered;
+	/* The sample counts what earlier ACKs have SACKed too. */
+	t->acked = ab_min_u32(sample->pkts_acked, t->acked_sacked);
+	t->advances = sample->pkts_acked > 0;
 	t->delivered = delivered;
 	t->lost = tp->lost;
 	t->last_send_us = tp->tcp_wstamp_ns / 1000;

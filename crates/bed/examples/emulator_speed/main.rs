@@ -22,6 +22,7 @@ use std::{error::Error, net::UdpSocket, time::Duration};
 use anabranch_bed::{
     calibrate::stand::{Stand, parallel_links},
     emulator::Summary,
+    host::Session,
 };
 use anabranch_scenario::model::{Hop, Loss, QueueLimit, Wire};
 
@@ -54,8 +55,9 @@ fn main() -> Result<(), Failure> {
         "{:<18} {:>8} {:>8} {:>10} {:>8}  lateness us: {:>6} {:>6} {:>6} {:>6}",
         "path", "offered", "Mbit/s", "CPU us/pkt", "CPU %", "p50", "p99", "p99.9", "max"
     );
+    let session = Session::begin()?;
     for offered in LOADS {
-        print("emulator on TUN", offered, time, &emulator(offered, time)?);
+        print("emulator on TUN", offered, time, &emulator(&session, offered, time)?);
     }
     let tun = tun::Tunnels::new()?;
     let veth = veth::Veths::new()?;
@@ -83,15 +85,19 @@ fn print(path: &str, offered: Option<u64>, time: Duration, line: &Line) {
 }
 
 /// The emulator as the test bed uses it.
-fn emulator(offered: Option<u64>, time: Duration) -> Result<Line, Failure> {
+fn emulator(session: &Session, offered: Option<u64>, time: Duration) -> Result<Line, Failure> {
     let wire = Wire {
         rate_bps: 10_000_000_000,
         delay: DELAY.as_nanos() as u64,
         queue: QueueLimit::Unlimited,
         loss: Loss::None,
     };
-    let stand =
-        Stand::new(&parallel_links(&[(wire, wire)]), 1, &[vec![Hop::Wire { link: 0, forward: true }]])?;
+    let stand = Stand::new(
+        session,
+        &parallel_links(&[(wire, wire)]),
+        1,
+        &[vec![Hop::Wire { link: 0, forward: true }]],
+    )?;
     let received_mbps = load::run(&stand.sockets(0)?, offered, time)?;
     let report = stand.stop()?;
     Ok(Line {

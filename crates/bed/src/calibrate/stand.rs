@@ -13,7 +13,7 @@ use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Wire
 use crate::{
     BedError,
     emulator::{Emulator, Route, Running},
-    host::{Namespace, ip, tun},
+    host::{Leftover, Namespace, Session, ip, namespace::PREFIX, tun},
 };
 
 /// Packets that the kernel keeps for the emulator at a device; more than any measurement has under way.
@@ -52,6 +52,22 @@ pub struct Stand {
     running: Option<Running>,
     a: Namespace,
     b: Namespace,
+    _noted: Noted,
+}
+
+/// The namespaces in the session's ledger, until dropped.
+struct Noted {
+    session: Session,
+    namespaces: [Leftover; 2],
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        for namespace in &self.namespaces {
+            // What stays in the ledger is looked for, in vain, when the session ends.
+            let _ = self.session.forget(namespace);
+        }
+    }
 }
 
 impl Stand {
@@ -65,11 +81,21 @@ impl Stand {
     ///
     /// # Panics
     /// If there are more than 255 paths.
-    pub fn new(scenario: &Scenario, seed: u64, paths: &[Vec<Hop>]) -> Result<Self, BedError> {
+    pub fn new(
+        session: &Session,
+        scenario: &Scenario,
+        seed: u64,
+        paths: &[Vec<Hop>],
+    ) -> Result<Self, BedError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let namespace = |side: &str| Namespace::new(&format!("stand-{}-{number}-{side}", process::id()));
-        let (a, b) = (namespace("a")?, namespace("b")?);
+        let roles = ["a", "b"].map(|side| format!("stand-{}-{number}-{side}", process::id()));
+        let namespaces = roles.each_ref().map(|role| Leftover::Namespace(format!("{PREFIX}{role}")));
+        for namespace in &namespaces {
+            session.note(namespace.clone())?;
+        }
+        let noted = Noted { session: session.clone(), namespaces };
+        let (a, b) = (Namespace::new(&roles[0])?, Namespace::new(&roles[1])?);
         let mut devices = Vec::new();
         for (own, other, namespace) in [(1, 2, &a), (2, 1, &b)] {
             devices.push(
@@ -97,7 +123,7 @@ impl Stand {
             })
             .collect();
         let running = Emulator::new(scenario, seed, &routes, devices, None)?.start(0)?;
-        Ok(Self { running: Some(running), a, b })
+        Ok(Self { running: Some(running), a, b, _noted: noted })
     }
 
     /// Two UDP sockets at the ends of a path, the first at `a`, connected to each other.

@@ -17,4 +17,5 @@ pub(crate) mod rtt;
 pub(crate) mod sack;
 pub(crate) mod segments;
 pub(crate) mod sender;
+pub(crate) mod super_packet;
 mod undo;

@@ -68,6 +68,11 @@ fn window_rate(sender: &Sender, segment: u16) -> Option<u64> {
     Some(u64::try_from(rate).unwrap_or(u64::MAX))
 }
 
+/// Segments of a burst, or of a super-packet of a sender that is not paced; the least before the first RTT sample.
+pub(crate) fn burst_segments(sender: &Sender, segment: u16) -> u64 {
+    window_rate(sender, segment).map_or(BURST_SEGMENTS_MIN, |rate| burst(rate, segment))
+}
+
 fn burst(rate: u64, segment: u16) -> u64 {
     ((rate / 1000).min(BURST_BYTES_MAX) / u64::from(segment)).max(BURST_SEGMENTS_MIN)
 }

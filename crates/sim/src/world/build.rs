@@ -151,6 +151,7 @@ fn endpoint(
         last_ack_us: 0,
         jitter,
         pacer: paces.then(Box::default),
+        super_packet: model.transport.delayed_ack.is_some_and(|rule| rule.quick > 0).then(Box::default),
     }
 }
 

@@ -7,7 +7,7 @@ use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 use crate::{
     mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
     scheduler::Scheduler,
-    tcp::{pacer::Pacer, receiver::Receiver, sender::Sender},
+    tcp::{pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
 };
 
 /// Where an endpoint is in its handshake.
@@ -46,6 +46,8 @@ pub(crate) struct Endpoint {
     pub(crate) jitter: Option<Box<Jitter>>,
     /// For those that pace.
     pub(crate) pacer: Option<Box<Pacer>>,
+    /// For those whose receiver looks at PSH.
+    pub(crate) super_packet: Option<Box<SuperPacket>>,
 }
 
 /// Random processing time before each data packet.

@@ -150,7 +150,16 @@ impl<K: Key> World<'_, K> {
     pub(super) fn send_new(&mut self, index: usize, data_seq: u64, len: u16, last: bool) {
         let number = self.endpoints[index].sender.next;
         let segment = Segment { data_seq: data_seq as u32, len, ..Segment::default() };
-        self.send_segment(index, number, segment, if last { flags::PUSH } else { 0 });
+        let marked = last || self.endpoints[index].super_packet.is_some() && self.ends_super_packet(index);
+        self.send_segment(index, number, segment, if marked { flags::PUSH } else { 0 });
+    }
+
+    #[cold]
+    fn ends_super_packet(&mut self, index: usize) -> bool {
+        let endpoint = &mut self.endpoints[index];
+        let Some(filling) = &mut endpoint.super_packet else { return false };
+        let more = endpoint.sender.in_flight() + 1 < endpoint.sender.cwnd;
+        filling.ends_with(self.now, more, endpoint.segment_bytes, &endpoint.sender)
     }
 
     pub(super) fn send_again(&mut self, index: usize, number: u64) {
