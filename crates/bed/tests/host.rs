@@ -174,7 +174,7 @@ fn a_host_has_what_the_plan_says() {
     for (path, value) in [
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/if1/rp_filter", "0"),
-        ("net/ipv6/conf/if0/disable_ipv6", "1"),
+        ("net/ipv6/conf/if0/disable_ipv6", "0"),
         ("net/ipv6/conf/if1/disable_ipv6", "0"),
         ("net/ipv6/conf/if1/accept_ra", "0"),
         ("net/ipv6/conf/if1/autoconf", "0"),

@@ -231,14 +231,18 @@ fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program starts")
 }
 
-/// Waits for so many lines of progress; 0: for none, so that the set-up is interrupted.
+/// Waits for so many lines of progress; 0: until the program holds the host's lock, so that the set-up is interrupted.
 fn read_lines(child: &mut Child, lines: usize) {
+    let begun = now();
+    while !Path::new("/run/anabranch").exists() {
+        assert!(now() - begun < Duration::from_secs(10), "the program does not begin");
+        thread::sleep(Duration::from_millis(1));
+    }
     let mut reader = BufReader::new(child.stdout.take().expect("it is a pipe"));
     for _ in 0..lines {
         let mut line = String::new();
         assert!(reader.read_line(&mut line).expect("it is text") > 0, "the run has ended");
     }
-    // Whoever writes to a closed pipe must not fail for it.
 }
 
 #[test]

@@ -29,9 +29,12 @@ pub(super) fn base_sysctls(ipv6: bool) -> Vec<(String, String)> {
     v4.iter().chain(v6).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// Sysctls of a host's devices, then the plan's own.
+/// Sysctls of a host's devices, then the plan's own. A host without an IPv6 address has no IPv6; one that has an address
+/// takes packets for it from all devices, as with IPv4.
 pub(super) fn sysctls(host: &Host, ipv6: bool) -> Vec<(String, String)> {
-    let silent = host.interfaces.iter().filter(|interface| ipv6 && !interface.addresses.iter().any(is_v6));
+    let mut addresses = host.interfaces.iter().flat_map(|interface| &interface.addresses);
+    let silent = ipv6 && !addresses.any(is_v6);
+    let silent = host.interfaces.iter().filter(|_| silent);
     let silent =
         silent.map(|interface| (format!("net.ipv6.conf.{}.disable_ipv6", interface.name), "1".to_owned()));
     silent.chain(host.sysctls.iter().cloned()).collect()
@@ -186,11 +189,15 @@ mptcp endpoint add 10.0.0.2 dev if1 id 2 subflow backup
     }
 
     #[test]
-    fn a_device_without_ipv6_address_has_no_ipv6_and_the_plan_has_the_last_word() {
-        let settings = [("net.ipv6.conf.if0.disable_ipv6", "1"), ("net.ipv4.tcp_sack", "0")];
-        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(sysctls(&host(), true), settings);
-        assert_eq!(sysctls(&host(), false), settings[1..]);
+    fn a_host_without_ipv6_address_has_no_ipv6_and_the_plan_has_the_last_word() {
+        let own = [("net.ipv4.tcp_sack".to_owned(), "0".to_owned())];
+        assert_eq!(sysctls(&host(), true), own, "if0 takes packets for the address of if1");
+        let mut v4_alone = host();
+        v4_alone.interfaces[1].addresses.pop();
+        let silent =
+            ["if0", "if1"].map(|name| (format!("net.ipv6.conf.{name}.disable_ipv6"), "1".to_owned()));
+        assert_eq!(sysctls(&v4_alone, true), [silent.as_slice(), &own].concat());
+        assert_eq!(sysctls(&v4_alone, false), own);
     }
 
     #[test]
