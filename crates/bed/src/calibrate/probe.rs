@@ -16,10 +16,10 @@ use nix::{
         socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt},
         time::TimeSpec,
     },
-    time::{ClockId, clock_gettime},
+    time::ClockId,
 };
 
-use crate::{BedError, Nanos};
+use crate::{BedError, Nanos, clock::time_of};
 
 /// IPv4 and UDP header.
 pub(crate) const HEADER_BYTES: usize = 28;
@@ -143,7 +143,7 @@ fn collect(
 
 /// The clock that the kernel stamps arrivals with.
 fn now() -> Nanos {
-    nanos(clock_gettime(ClockId::CLOCK_REALTIME).expect("the kernel has this clock"))
+    time_of(ClockId::CLOCK_REALTIME)
 }
 
 fn nanos(time: TimeSpec) -> Nanos {

@@ -10,17 +10,11 @@ use std::{
 use nix::{
     poll::{PollFd, PollFlags, ppoll},
     sys::{eventfd::EventFd, time::TimeSpec},
-    time::{ClockId, clock_gettime},
+    time::ClockId,
 };
 
 use super::engine::Machine;
-use crate::{BedError, Nanos};
-
-/// The time of a clock in nanoseconds.
-pub(crate) fn time_of(clock: ClockId) -> Nanos {
-    let time = clock_gettime(clock).expect("the kernel has this clock");
-    time.tv_sec() as Nanos * 1_000_000_000 + time.tv_nsec() as Nanos
-}
+use crate::{BedError, Nanos, clock::time_of};
 
 /// Devices, and a bell that wakes whoever waits for them.
 pub(crate) struct Devices<'a> {

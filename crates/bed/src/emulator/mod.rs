@@ -35,8 +35,8 @@ use nix::{
 
 pub use counters::{Counters, LinkCounters, Report, RouteCounters, Summary, Times};
 
-use crate::{BedError, Nanos};
-use devices::{Devices, make_punctual, time_of};
+use crate::{BedError, Nanos, clock::time_of};
+use devices::{Devices, make_punctual};
 use engine::Engine;
 use network::Network;
 
