@@ -40,8 +40,12 @@ const LOSSES: [f64; 2] = [0.01, 0.1];
 const LIMITS: [QueueLimit; 2] = [QueueLimit::Packets(50), QueueLimit::Bytes(60_000)];
 /// More packets than either limit lets in, and no more than are sent at once on a busy machine.
 const BURST: u64 = 60;
-/// Packets per delay.
-const DELAY_PACKETS: u64 = 400;
+/// Time between two packets over a delayed link, and between two over the link without a delay. By the golden
+/// ratio of the two, packets of one kind meet those of the other in every phase: in a fixed one, the emulator
+/// would always, or never, be awake already for one of them.
+const DELAY_INTERVALS: [Nanos; 2] = [5 * MS, 3_090_170];
+/// How long each delay is measured.
+const DELAY_TIME: Nanos = 4_000 * MS;
 const SLOW_BPS: u64 = 600_000;
 const SLOW_PACKET: Nanos = 20 * MS;
 
@@ -172,7 +176,7 @@ pub fn calibrate(session: &Session, quick: bool) -> Result<Calibration, BedError
     for ms in DELAYS {
         let pair = sockets()?;
         if !quick || ms <= 10 {
-            checks.push(delay(&pair, &undelayed, ms, DELAY_PACKETS / part)?);
+            checks.push(delay(&pair, &undelayed, ms, DELAY_TIME / part)?);
         }
     }
     for probability in LOSSES {
@@ -212,8 +216,13 @@ struct Delays {
     p99: Nanos,
 }
 
-fn delays_of(sockets: &(UdpSocket, UdpSocket), ms: u64, packets: u64) -> Result<Delays, BedError> {
-    let load = Load { packets, bytes: SMALLEST_BYTES, interval: 5 * MS, window: NO_WINDOW };
+fn delays_of(
+    sockets: &(UdpSocket, UdpSocket),
+    ms: u64,
+    time: Nanos,
+    interval: Nanos,
+) -> Result<Delays, BedError> {
+    let load = Load { packets: time / interval, bytes: SMALLEST_BYTES, interval, window: NO_WINDOW };
     let Probed { arrivals, .. } = probe::run(sockets, load, QUIET + Duration::from_millis(ms))?;
     let delay = |arrival: &Arrival| arrival.arrived.saturating_sub(arrival.sent);
     let mut delays: Vec<Nanos> = arrivals.iter().map(delay).collect();
@@ -231,11 +240,12 @@ fn delay(
     sockets: &(UdpSocket, UdpSocket),
     undelayed: &(UdpSocket, UdpSocket),
     ms: u64,
-    packets: u64,
+    time: Nanos,
 ) -> Result<Check, BedError> {
+    let [interval, undelayed_interval] = DELAY_INTERVALS;
     let (delays, overhead) = thread::scope(|scope| {
-        let overhead = scope.spawn(|| delays_of(undelayed, 0, packets));
-        let delays = delays_of(sockets, ms, packets);
+        let overhead = scope.spawn(|| delays_of(undelayed, 0, time, undelayed_interval));
+        let delays = delays_of(sockets, ms, time, interval);
         (delays, overhead.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     });
     let (delays, overhead) = (delays?, overhead?);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anabranch_kernel::{Attached, KernelError, available};
-use common::{lab::command, skip, skip_for};
+use common::{skip, skip_for};
 
 /// Names of congestion controls are host-wide.
 static TURN: Mutex<()> = Mutex::new(());
@@ -87,10 +87,36 @@ fn bpftool_registers_the_objects_without_our_loader() {
     for name in available().expect("the build has made objects") {
         let kernel_name = format!("ab_{name}");
         let object = objects.join(format!("{kernel_name}.bpf.o"));
-        command("bpftool", &format!("struct_ops register {}", object.display()));
-        let seen = registered(&kernel_name);
-        command("bpftool", &format!("struct_ops unregister name {kernel_name}"));
-        assert!(seen, "{kernel_name} was registered");
+        let by_hand = RegisteredByBpftool::new(&object);
+        assert!(registered(&kernel_name), "{kernel_name} was registered");
+        drop(by_hand);
         assert!(!registered(&kernel_name), "{kernel_name} is gone again");
+    }
+}
+
+/// An object that bpftool has registered, until dropped.
+struct RegisteredByBpftool {
+    /// Names do not do: the kernel keeps an object that our loader has taken back until the last connection that
+    /// used it is gone, and bpftool would try to unregister that one, too.
+    id: u32,
+}
+
+impl RegisteredByBpftool {
+    fn new(object: &Path) -> Self {
+        let output = Command::new("bpftool").args(["struct_ops", "register"]).arg(object).output();
+        let output = output.expect("bpftool starts");
+        let said =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert!(output.status.success(), "{}: {said}", object.display());
+        let id = said.rsplit_once(" id ").and_then(|(_, id)| id.split_whitespace().next()?.parse().ok());
+        Self { id: id.unwrap_or_else(|| panic!("bpftool says which id it gave: {said}")) }
+    }
+}
+
+impl Drop for RegisteredByBpftool {
+    fn drop(&mut self) {
+        let id = self.id.to_string();
+        // A test that has failed already must not abort here; one that has not checks afterwards.
+        let _ = Command::new("bpftool").args(["struct_ops", "unregister", "id", &id]).output();
     }
 }
