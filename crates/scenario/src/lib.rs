@@ -1,7 +1,7 @@
 //! Scenario files: TOML to a validated [`model::Scenario`], with precise errors.
 //!
 //! The text becomes a tree of values that know their place, overrides change the tree, and a reader per
-//! section turns it into the model. What the keys are is said once, in `keys.rs`: reading, messages,
+//! section turns it into the model. What the keys are is said once, in `keys/`: reading, messages,
 //! [`schema()`] and [`reference()`] follow from it. Numbers are exact decimals all the way.
 
 mod congestion;

@@ -1,4 +1,4 @@
-//! The figures of a run over its window, as the simulator's `measure.rs` defines them.
+//! The figures of a run over its window, as the simulator's `measure/summary.rs` defines them.
 
 use anabranch_record::model::{Figure, Scope, Summary};
 

@@ -1,8 +1,10 @@
-//! Measurement: the series, the window of the summary, and the summary itself.
+//! Measurement: what is counted and sampled while a run goes on, and its series. The summary is in `summary.rs`.
+
+mod summary;
 
 use anabranch_cc::SSTHRESH_INFINITE;
 use anabranch_link::Nanos;
-use anabranch_record::model::{Figure, Measurements, Scope, Series, Summary};
+use anabranch_record::model::{Measurements, Scope, Series};
 use anabranch_scenario::model::QueueLimit;
 
 use crate::{
@@ -212,136 +214,6 @@ impl<K: Key> World<'_, K> {
         let begin = self.meter.begin.take().expect("the window begins before the run ends");
         let end = self.meter.end.take().expect("and ends with it at the latest");
         Measurements { summary: self.summary(&begin, &end), series: self.series(), ..Measurements::default() }
-    }
-
-    fn summary(&self, begin: &Counts, end: &Counts) -> Summary {
-        let window_s = seconds(self.scenario.measure.to - self.scenario.measure.from);
-        let mut figures = Vec::new();
-        let goodputs = self.connection_figures(&mut figures, begin, end, window_s);
-        self.datagram_figures(&mut figures, begin, end, window_s);
-        self.link_figures(&mut figures, begin, end, window_s);
-        let mut run = |metric, value| figures.push(Figure { scope: Scope::Run, metric, value });
-        let total: f64 = goodputs.iter().sum();
-        run("goodput_bps", total);
-        let squares: f64 = goodputs.iter().map(|x| x * x).sum();
-        if squares > 0.0 {
-            run("jain_index", total * total / (goodputs.len() as f64 * squares));
-        }
-        run("packet_hops", self.net.hops as f64);
-        Summary { figures }
-    }
-
-    fn connection_figures(
-        &self,
-        figures: &mut Vec<Figure>,
-        begin: &Counts,
-        end: &Counts,
-        window_s: f64,
-    ) -> Vec<f64> {
-        let mut goodputs = Vec::new();
-        let mut first_subflow = 0;
-        for (index, model) in self.scenario.connections.iter().enumerate() {
-            let connection = &self.connections[index];
-            let scope = Scope::Connection(model.name.clone());
-            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
-            let subflows = first_subflow..first_subflow + model.subflows.len();
-            first_subflow = subflows.end;
-            let bytes = end.delivered_bytes[index] - begin.delivered_bytes[index];
-            let goodput = bytes as f64 * 8.0 / window_s;
-            goodputs.push(goodput);
-            figure("goodput_bps", goodput);
-            figure("bytes_delivered", bytes as f64);
-            if let Some(completed) = connection.completed_at {
-                figure("completion_s", seconds(completed - connection.opened_at));
-            }
-            let total = |count: &dyn Fn(&SubflowCounts) -> u64| -> u64 {
-                subflows.clone().map(|s| count(&end.subflows[s]) - count(&begin.subflows[s])).sum()
-            };
-            let sent = total(&|s| s.sender.packets);
-            let drops = total(&|s| s.drops);
-            figure("packets_sent", sent as f64);
-            figure("retransmits", total(&|s| s.sender.retransmits) as f64);
-            figure("drops", drops as f64);
-            figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
-            if connection.is_mptcp() {
-                figure("reinjections", connection.sides[0].send.reinjections as f64);
-                figure("duplicates", connection.sides[1].receive.duplicates as f64);
-                figure("out_of_order_max_bytes", connection.sides[1].receive.held_bytes_max as f64);
-            }
-            for (subflow, path) in subflows.zip(&model.subflows) {
-                let scope = Scope::Subflow(model.name.clone(), path.name.clone());
-                let counts = (begin.subflows[subflow], end.subflows[subflow]);
-                self.subflow_figures(figures, &scope, subflow, counts, window_s);
-            }
-        }
-        goodputs
-    }
-
-    fn subflow_figures(
-        &self,
-        figures: &mut Vec<Figure>,
-        scope: &Scope,
-        index: usize,
-        (begin, end): (SubflowCounts, SubflowCounts),
-        window_s: f64,
-    ) {
-        let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
-        let sent = end.sender.packets - begin.sender.packets;
-        let drops = end.drops - begin.drops;
-        figure("throughput_bps", (end.bytes_acked - begin.bytes_acked) as f64 * 8.0 / window_s);
-        figure("packets_sent", sent as f64);
-        figure("retransmits", (end.sender.retransmits - begin.sender.retransmits) as f64);
-        figure("timeouts", (end.sender.timeouts - begin.sender.timeouts) as f64);
-        figure("fast_retransmits", (end.sender.recoveries - begin.sender.recoveries) as f64);
-        figure("drops", drops as f64);
-        figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
-        let means = self.meter.subflow_means[index];
-        if let Some(cwnd) = means.cwnd.get() {
-            figure("mean_cwnd_packets", cwnd);
-        }
-        if let Some(srtt_s) = means.srtt_s.get() {
-            figure("mean_srtt_s", srtt_s);
-        }
-        let min_us = self.endpoints[2 * index].sender.rtt.min_us;
-        if min_us > 0 {
-            figure("min_rtt_s", f64::from(min_us) / 1e6);
-        }
-    }
-
-    fn datagram_figures(&self, figures: &mut Vec<Figure>, begin: &Counts, end: &Counts, window_s: f64) {
-        for (index, model) in self.scenario.datagrams.iter().enumerate() {
-            let (begin, end) = (begin.datagrams[index], end.datagrams[index]);
-            let scope = Scope::Connection(model.name.clone());
-            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
-            figure("packets_sent", (end.0 - begin.0) as f64);
-            figure("packets_received", (end.1 - begin.1) as f64);
-            figure("throughput_bps", (end.2 - begin.2) as f64 * 8.0 / window_s);
-        }
-    }
-
-    fn link_figures(&self, figures: &mut Vec<Figure>, begin: &Counts, end: &Counts, window_s: f64) {
-        let wires = 2 * self.scenario.links.len();
-        for (index, (link, name)) in self.meter.links.iter().enumerate() {
-            let (position, rate_bps) = match *link {
-                LinkRef::Wire(wire) => {
-                    let model = &self.scenario.links[wire / 2];
-                    (wire, if wire % 2 == 0 { model.forward.rate_bps } else { model.reverse.rate_bps })
-                }
-                LinkRef::Medium(medium) => (wires + medium, self.scenario.media[medium].rate_bps),
-            };
-            let (begin, end) = (begin.links[position], end.links[position]);
-            let scope = Scope::Link(name.clone());
-            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
-            figure("drops", (end.drops - begin.drops) as f64);
-            figure("losses", (end.losses - begin.losses) as f64);
-            figure("packets", (end.packets - begin.packets) as f64);
-            let bits = (end.bytes - begin.bytes) as f64 * 8.0;
-            figure("throughput_bps", bits / window_s);
-            figure("utilization", bits / window_s / rate_bps as f64);
-            if let Some(queue) = self.meter.queue_means[index].get() {
-                figure("mean_queue_packets", queue);
-            }
-        }
     }
 
     fn series(&mut self) -> Vec<Series> {

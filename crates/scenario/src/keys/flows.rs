@@ -1,0 +1,120 @@
+//! Keys of connections, their traffic and subflows, and of datagram flows.
+
+use super::Dimension::Bytes;
+use super::Need::{Default, Optional, Required};
+use super::transport::TRANSPORT;
+use super::{BYTES_MAX, DATAGRAM_MAX, FAMILY, IP, Kind, RATE, Section, key, quantity, time};
+
+pub(super) static CONNECTION: Section = Section {
+    name: "connection",
+    doc: "A connection; data flows from `from` to `to`.",
+    keys: &[
+        key("name", Kind::Name, Required, "Unique among connections and datagram flows."),
+        FAMILY,
+        key("from", Kind::Name, Required, "The node that opens the connection and sends."),
+        key("to", Kind::Name, Required, "The node that receives."),
+        key("protocol", Kind::OneOf(&["tcp", "mptcp"]), Default("tcp"), "RFC 9293 or RFC 8684."),
+        key(
+            "ip",
+            IP,
+            Default("v4"),
+            "IP version; the sizes of the profiles `rfc` and `linux` follow from it.",
+        ),
+        key(
+            "congestion",
+            Kind::Congestion,
+            Optional("that of every subflow"),
+            "Congestion control: a name, or a table with `name` and parameters. Coupled algorithms couple the \
+             subflows that have the same name.",
+        ),
+        key(
+            "scheduler",
+            Kind::OneOf(&["minrtt", "roundrobin"]),
+            Default("minrtt"),
+            "Which subflow sends next.",
+        ),
+        key("traffic", Kind::Table(&TRAFFIC), Optional("ftp from 0 s on"), "What the application sends."),
+        key(
+            "transport",
+            Kind::Table(&TRANSPORT),
+            Optional("[transport]"),
+            "Settings of this connection alone.",
+        ),
+        key(
+            "subflow",
+            Kind::Tables(&SUBFLOW),
+            Optional("one, on the shortest path"),
+            "Subflows; the first opens the connection. TCP has exactly one.",
+        ),
+    ],
+};
+
+static TRAFFIC: Section = Section {
+    name: "traffic",
+    doc: "What an application sends.",
+    keys: &[
+        key(
+            "kind",
+            Kind::OneOf(&["ftp", "file"]),
+            Default("ftp"),
+            "`ftp`: as much as the transport takes; `file`: so many bytes.",
+        ),
+        key(
+            "start",
+            Kind::When,
+            Default("0 s"),
+            "When the connection is opened: a time, or \"uniform(0 s, 1 s)\".",
+        ),
+        key("stop", time(1), Optional("never"), "When the application stops writing; `ftp` only."),
+        key(
+            "size",
+            quantity(Bytes, 1, BYTES_MAX),
+            Optional("required for `file`"),
+            "Length of the file; `file` only.",
+        ),
+    ],
+};
+
+static SUBFLOW: Section = Section {
+    name: "subflow",
+    doc: "One subflow. Its path is the one with the fewest hops through the way-points; of several such, the one whose \
+          first different hop stands first in the file, links before media.",
+    keys: &[
+        key("name", Kind::Name, Optional("0, 1, …"), "Unique in the connection."),
+        key("via", Kind::Names(1), Optional("no way-points"), "Nodes to pass, in order."),
+        key(
+            "congestion",
+            Kind::Congestion,
+            Optional("that of the connection"),
+            "Congestion control of this subflow.",
+        ),
+        key(
+            "backup",
+            Kind::Bool,
+            Default("false"),
+            "Only used when no regular subflow is usable (RFC 8684 section 3.3.8).",
+        ),
+    ],
+};
+
+pub(super) static DATAGRAM: Section = Section {
+    name: "datagram",
+    doc: "A UDP flow: fixed-size packets at a constant rate.",
+    keys: &[
+        key("name", Kind::Name, Required, "Unique among connections and datagram flows."),
+        FAMILY,
+        key("from", Kind::Name, Required, "The node that sends."),
+        key("to", Kind::Name, Required, "The node that receives."),
+        key("via", Kind::Names(1), Optional("no way-points"), "Nodes to pass, in order."),
+        key("rate", RATE, Required, "Bit rate on the wire."),
+        key("packet", quantity(Bytes, 1, DATAGRAM_MAX), Required, "Size of a packet on the wire."),
+        key("ip", IP, Default("v4"), "IP version; the size on the wire is `packet` with either."),
+        key("on", Kind::Intervals, Optional("the whole run"), "Intervals [start, end) in ascending order."),
+        key(
+            "phase_jitter",
+            time(0),
+            Default("0 s"),
+            "Every interval begins up to this much earlier (not before 0 s) or later.",
+        ),
+    ],
+};

@@ -1,0 +1,146 @@
+//! Connections, subflows, datagram flows and what applications send.
+
+use super::{Hop, Nanos, Transport};
+
+/// A time that may be drawn from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Exactly then.
+    At(Nanos),
+    /// Uniform in `[from, to)`, one draw per connection and seed.
+    Uniform {
+        /// Earliest.
+        from: Nanos,
+        /// Bound, above `from`.
+        to: Nanos,
+    },
+}
+
+impl When {
+    /// The time, given a source of uniform draws below a bound.
+    pub fn draw(self, below: impl FnOnce(u64) -> u64) -> Nanos {
+        match self {
+            When::At(time) => time,
+            When::Uniform { from, to } => from + below(to - from),
+        }
+    }
+}
+
+/// TCP or Multipath TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// RFC 9293, one subflow.
+    Tcp,
+    /// RFC 8684.
+    Mptcp,
+}
+
+/// Version of the Internet Protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// RFC 791: a header of 20 bytes.
+    V4,
+    /// RFC 8200: a header of 40 bytes.
+    V6,
+}
+
+/// A TCP or MPTCP connection; data flows from `from` to `to`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Connection {
+    /// Unique among connections and datagram flows.
+    pub name: String,
+    /// TCP or MPTCP.
+    pub protocol: Protocol,
+    /// IP version of every subflow.
+    pub ip_version: IpVersion,
+    /// Index of the node that opens the connection and sends.
+    pub from: usize,
+    /// Index of the other node.
+    pub to: usize,
+    /// What the application sends.
+    pub traffic: Traffic,
+    /// How the transport behaves.
+    pub transport: Transport,
+    /// Packet scheduler: `minrtt` or `roundrobin`.
+    pub scheduler: String,
+    /// At least one; exactly one for TCP. The first opens the connection.
+    pub subflows: Vec<Subflow>,
+}
+
+/// One subflow with its path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subflow {
+    /// Unique in the connection; `0`, `1`, … unless given.
+    pub name: String,
+    /// From the connection's `from` to its `to`; the way back is the same, reversed.
+    pub hops: Vec<Hop>,
+    /// Only used when no regular subflow is usable (RFC 8684 section 3.3.8).
+    pub backup: bool,
+    /// Congestion control of this subflow. Coupled algorithms couple the subflows that share the name.
+    pub congestion: Congestion,
+}
+
+/// A congestion control with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Congestion {
+    /// A name of the registry.
+    pub name: String,
+    /// The algorithm's parameters as `algorithms/` stores them, all of them, in declaration order.
+    pub params: Vec<u32>,
+}
+
+/// What an application sends over a connection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Traffic {
+    /// As much as the transport takes, from `start` until `stop`.
+    Ftp {
+        /// When the connection is opened.
+        start: When,
+        /// When the application stops writing; `None`: never.
+        stop: Option<Nanos>,
+    },
+    /// A file of `bytes`.
+    File {
+        /// When the connection is opened.
+        start: When,
+        /// At least 1.
+        bytes: u64,
+    },
+}
+
+/// A UDP flow: fixed-size packets at a constant rate, during `on`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Datagram {
+    /// Unique among connections and datagram flows.
+    pub name: String,
+    /// Index of the sending node.
+    pub from: usize,
+    /// Index of the receiving node.
+    pub to: usize,
+    /// Path from `from` to `to`.
+    pub hops: Vec<Hop>,
+    /// Bits per second on the wire.
+    pub rate_bps: u64,
+    /// Size on the wire.
+    pub packet_bytes: u32,
+    /// IP version; the size on the wire does not depend on it.
+    pub ip_version: IpVersion,
+    /// Disjoint intervals `[start, end)` in ascending order.
+    pub on: Vec<(Nanos, Nanos)>,
+    /// Every interval begins up to this much earlier (not before 0) or later, one draw per interval and seed.
+    /// Small enough that intervals stay disjoint and none is empty.
+    pub phase_jitter: Nanos,
+}
+
+impl Datagram {
+    /// The intervals with their phases, given a source of uniform draws below a bound; one draw per interval,
+    /// also where no interval is left.
+    pub fn intervals(&self, mut below: impl FnMut(u64) -> u64) -> impl Iterator<Item = (Nanos, Nanos)> {
+        let jitter = self.phase_jitter;
+        let shifted = self
+            .on
+            .iter()
+            .map(move |&(from, to)| ((from + below(2 * jitter + 1)).saturating_sub(jitter), to));
+        shifted.filter(|&(from, to)| from < to)
+    }
+}
