@@ -39,6 +39,9 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = math.fsum(values) / count
     if count == 1:
         return Estimate(mean, None, size=1)
+    if min(values) == max(values):
+        # The mean of equal values, rounded, may not be the value, and their variance not zero.
+        return Estimate(values[0], 0.0, count)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half_width = t_quantile(0.5 + CONFIDENCE / 2, count - 1) * math.sqrt(variance / count)
     return Estimate(mean, half_width, size=count)
