@@ -382,3 +382,102 @@ fn jitter(jitter: model::Jitter) -> JitterConfig {
     };
     JitterConfig { range: jitter.range, distribution, reorder: jitter.reorder }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Default)]
+    struct Packet;
+
+    impl Frame for Packet {
+        fn bytes(&self) -> u32 {
+            1000
+        }
+    }
+
+    fn links(settings: [&str; 2], more: &str) -> (Scenario, Links<Packet>) {
+        let [first, second] = settings;
+        let text = format!(
+            r#"
+            name = "x"
+            duration = "1 s"
+            node = [{{ names = ["a", "b", "c"] }}]
+            [[link]]
+            name = "first"
+            between = ["a", "b"]
+            rate = "8 Mbit/s"
+            delay = "1 ms"
+            queue = "9 packets"
+            {first}
+            [[link]]
+            name = "second"
+            between = ["b", "c"]
+            rate = "8 Mbit/s"
+            delay = "1 ms"
+            {second}
+            [[medium]]
+            name = "air"
+            stations = ["a", "c"]
+            rate = "11 Mbit/s"
+            queue = "9 packets"
+            [[datagram]]
+            name = "flow"
+            from = "a"
+            to = "c"
+            rate = "1 Mbit/s"
+            packet = "1000 B"
+            {more}"#
+        );
+        let loaded = anabranch_scenario::load(&text, "test.toml", &[]);
+        let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+        let links = Links::new(&scenario, Streams::new(1));
+        assert_eq!(Links::<Packet>::count(&scenario), links.first_medium() + links.media.len());
+        (scenario, links)
+    }
+
+    fn places(links: &Links<Packet>) -> [Place; 4] {
+        [0, 1, 2, 3].map(|direction| links.place(direction))
+    }
+
+    #[test]
+    fn a_direction_is_a_wire_unless_its_own_settings_need_more() {
+        use Place::{Shaped, Wire};
+        let plain = "queue = \"unlimited\"";
+        let (_, all) = links(["loss = 0.1", plain], "");
+        assert_eq!(places(&all), [Wire(0), Wire(1), Wire(2), Wire(3)]);
+        assert_eq!(all.first_medium(), 4);
+        let (_, all) = links(["reverse = { jitter = \"1 ms\" }", "queue = { kind = \"codel\" }"], "");
+        assert_eq!(places(&all), [Wire(0), Shaped(0), Shaped(1), Shaped(2)]);
+        assert_eq!(all.first_medium(), 7);
+    }
+
+    #[test]
+    fn a_change_to_losses_in_bursts_shapes_the_direction_from_the_start_and_is_carried_out() {
+        use Place::{Shaped, Wire};
+        let change = r#"
+            [[change]]
+            at = "10 ms"
+            link = "second"
+            direction = "reverse"
+            loss = { kind = "gilbert-elliott", p = 1, r = 1, loss_good = 1 }"#;
+        let (scenario, mut links) = links(["", "queue = \"unlimited\""], change);
+        assert_eq!(places(&links), [Wire(0), Wire(1), Wire(2), Shaped(0)]);
+        let mut told = Vec::new();
+        links.change(
+            10_000_000,
+            &scenario.changes[0],
+            0,
+            |_, _| unreachable!("nothing is on the link"),
+            |link, next| told.push((link, next)),
+        );
+        assert_eq!(told, [(4, NEVER)]);
+        let mut lost = 0;
+        links.shaped[0].offer(10_000_000, Packet, |_| unreachable!("there is room"));
+        let departs = links.shaped[0].next_event();
+        links.shaped[0]
+            .advance(departs, |fate| lost += u32::from(matches!(fate, Fate::Dropped(_, Drop::Loss))));
+        assert_eq!((departs, lost, links.counters(3).lost), (11_000_000, 1, 1));
+        assert!(links.is_empty());
+    }
+}

@@ -204,6 +204,7 @@ fn change() -> impl Strategy<Value = Change> {
         (100_u64..20_000).prop_map(|rate| format!("rate = \"{rate} kbit/s\"")),
         (0_u64..200).prop_map(|delay| format!("delay = \"{delay} ms\"")),
         (0_u64..=20).prop_map(|percent| format!("loss = \"{percent} %\"")),
+        Just("loss = { kind = \"gilbert-elliott\", p = 0.05, r = 0.4, loss_bad = 0.9 }".to_owned()),
     ];
     (0_u64..20_000, 0_usize..4, what).prop_map(|(at_ms, path, what)| Change { at_ms, path, what })
 }
