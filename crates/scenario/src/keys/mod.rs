@@ -1,6 +1,7 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
 mod flows;
+mod shaping;
 mod topology;
 mod transport;
 
@@ -66,6 +67,8 @@ pub(crate) enum Kind {
     Intervals,
     /// An algorithm, or a table of its name and parameters.
     Congestion,
+    /// A value of the other kind, or a table.
+    OrTable(&'static Kind, &'static Section),
     /// A table, or "off".
     TableOrOff(&'static Section),
     /// A table.
@@ -179,7 +182,11 @@ mod tests {
                     section.name,
                     key.name
                 );
-                if let Kind::Table(inner) | Kind::Tables(inner) | Kind::TableOrOff(inner) = &key.kind {
+                if let Kind::Table(inner)
+                | Kind::Tables(inner)
+                | Kind::TableOrOff(inner)
+                | Kind::OrTable(_, inner) = &key.kind
+                {
                     walk(inner);
                 }
             }
