@@ -1,6 +1,6 @@
 //! What the emulator counts, and how late it was.
 
-use anabranch_link::Drop;
+use anabranch_link::{Drop, medium::AirCounters};
 use hdrhistogram::Histogram;
 
 use crate::Nanos;
@@ -44,6 +44,8 @@ pub struct LinkCounters {
     pub dropped_down: u64,
     /// Packets lost at random, or given up by a medium.
     pub lost: u64,
+    /// What happened on the air of a medium.
+    pub air: Option<AirCounters>,
 }
 
 /// The packets of one route since the start. What entered has left, been lost, been refused or is on its way.

@@ -100,7 +100,7 @@ impl Network {
             .enumerate()
             .map(|(index, medium)| {
                 let rng = streams.stream(&format!("medium/{index}"));
-                Medium::new(medium_config(medium), medium.stations.len(), rng)
+                Medium::new(MediumConfig::from(medium), rng)
             })
             .collect();
         let (mut steps, mut starts) = (Vec::new(), Vec::new());
@@ -318,6 +318,7 @@ impl Network {
                 dropped_queue: c.dropped_queue,
                 dropped_down: c.dropped_down,
                 lost: c.lost,
+                air: None,
             }
         }));
         counters.links.extend(self.media.iter().map(|medium| {
@@ -329,6 +330,7 @@ impl Network {
                 dropped_queue: c.dropped_queue,
                 dropped_down: c.dropped_down,
                 lost: c.lost,
+                air: Some(c.airtime),
             }
         }));
         counters.routes.clone_from(&self.routes);
@@ -355,23 +357,6 @@ fn wire_config(wire: &model::Wire) -> WireConfig {
         delay: wire.delay,
         limit: limit(wire.queue),
         loss: probability(wire.loss),
-    }
-}
-
-fn medium_config(medium: &model::Medium) -> MediumConfig {
-    MediumConfig {
-        rate_bps: medium.rate_bps,
-        basic_rate_bps: medium.basic_rate_bps,
-        delay: medium.delay,
-        limit: limit(medium.queue),
-        loss: probability(medium.loss),
-        slot: medium.slot,
-        sifs: medium.sifs,
-        preamble: medium.preamble,
-        mac_header_bytes: medium.mac_header_bytes,
-        cw_min: medium.cw_min,
-        cw_max: medium.cw_max,
-        retry_limit: medium.retry_limit,
     }
 }
 

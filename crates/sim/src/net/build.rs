@@ -24,7 +24,7 @@ impl<K: Key> Network<K> {
             .enumerate()
             .map(|(index, medium)| {
                 let rng = streams.stream(&format!("medium/{index}"));
-                Medium::new(medium_config(medium), medium.stations.len(), rng)
+                Medium::new(MediumConfig::from(medium), rng)
             })
             .collect();
         Self {
@@ -89,23 +89,6 @@ fn wire_config(wire: &model::Wire) -> WireConfig {
         delay: wire.delay,
         limit: limit(wire.queue),
         loss: probability(wire.loss),
-    }
-}
-
-fn medium_config(medium: &model::Medium) -> MediumConfig {
-    MediumConfig {
-        rate_bps: medium.rate_bps,
-        basic_rate_bps: medium.basic_rate_bps,
-        delay: medium.delay,
-        limit: limit(medium.queue),
-        loss: probability(medium.loss),
-        slot: medium.slot,
-        sifs: medium.sifs,
-        preamble: medium.preamble,
-        mac_header_bytes: medium.mac_header_bytes,
-        cw_min: medium.cw_min,
-        cw_max: medium.cw_max,
-        retry_limit: medium.retry_limit,
     }
 }
 

@@ -2,7 +2,8 @@
 
 pub(crate) mod build;
 
-use anabranch_link::{Drop, Medium, Nanos, Offer, Probability, Streams, Wire, medium::Delivery};
+use anabranch_link::medium::{AirCounters, Delivery};
+use anabranch_link::{Drop, Medium, Nanos, Offer, Probability, Streams, Wire};
 use anabranch_scenario::model::{Change, ChangeTarget, Loss, Scenario};
 
 use crate::{
@@ -243,6 +244,7 @@ impl<K: Key> Network<K> {
                     losses: c.lost,
                     packets: c.delivered,
                     bytes: c.delivered_bytes,
+                    air: None,
                 }
             }
             LinkRef::Medium(index) => {
@@ -252,6 +254,7 @@ impl<K: Key> Network<K> {
                     losses: c.lost,
                     packets: c.delivered,
                     bytes: c.delivered_bytes,
+                    air: Some(c.airtime),
                 }
             }
         }
@@ -276,6 +279,8 @@ pub(crate) struct LinkCounters {
     pub(crate) packets: u64,
     /// Bytes that arrived.
     pub(crate) bytes: u64,
+    /// What happened on the air of a medium.
+    pub(crate) air: Option<AirCounters>,
 }
 
 fn probability(loss: Loss) -> Probability {
