@@ -16,7 +16,7 @@ from anabranch import _engine
 from anabranch.cli import app
 from support import REPOSITORY
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "docs/evaluation.md"]
 
 
 def commands() -> list[str]:

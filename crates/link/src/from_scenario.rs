@@ -92,8 +92,8 @@ impl<P: Frame> Links<P> {
         };
         let medium = |(index, medium): (usize, &model::Medium)| {
             let rng = streams.stream(&format!("medium/{index}"));
-            let mut air = Medium::new(medium_config(medium), medium.stations.len(), rng);
-            air.set_bursts(bursts(medium.loss));
+            let mut air = Medium::new(MediumConfig::from(medium), rng);
+            air.set_bursts(bursts(medium.transmitters[0].rates[0].loss));
             air
         };
         let mut links = Self {
@@ -307,25 +307,7 @@ fn shaped_config(scenario: &Scenario, wire: &model::Wire) -> ShapedConfig {
     }
 }
 
-/// Settings of a medium; losses in bursts are set apart.
-pub fn medium_config(medium: &model::Medium) -> MediumConfig {
-    MediumConfig {
-        rate_bps: medium.rate_bps,
-        basic_rate_bps: medium.basic_rate_bps,
-        delay: medium.delay,
-        limit: limit(medium.queue),
-        loss: independent(medium.loss),
-        slot: medium.slot,
-        sifs: medium.sifs,
-        preamble: medium.preamble,
-        mac_header_bytes: medium.mac_header_bytes,
-        cw_min: medium.cw_min,
-        cw_max: medium.cw_max,
-        retry_limit: medium.retry_limit,
-    }
-}
-
-fn limit(queue: QueueLimit) -> Limit {
+pub(crate) fn limit(queue: QueueLimit) -> Limit {
     match queue {
         QueueLimit::Unlimited => Limit::Unlimited,
         QueueLimit::Packets(packets) => Limit::Packets(packets),
@@ -360,7 +342,7 @@ fn loss(loss: model::Loss) -> Loss {
 }
 
 /// The probability of independent losses; 0 if they come in bursts.
-fn independent(loss: model::Loss) -> Probability {
+pub(crate) fn independent(loss: model::Loss) -> Probability {
     match loss {
         model::Loss::None | model::Loss::GilbertElliott { .. } => Probability::ZERO,
         model::Loss::Bernoulli(p) => Probability::new(p),

@@ -20,7 +20,7 @@ pub mod shaped;
 mod trace;
 pub mod wire;
 
-pub use from_scenario::{LinkCounters, Links, Place, medium_config, wire_config};
+pub use from_scenario::{LinkCounters, Links, Place, wire_config};
 pub use jitter::{Distribution, JitterConfig};
 pub use loss::{GilbertElliott, Loss};
 pub use medium::{Medium, MediumConfig};

@@ -1,46 +1,88 @@
 //! A half-duplex channel shared by the distributed coordination function (DCF) of IEEE 802.11.
 //!
 //! Modelled: carrier sense, interframe spaces, binary exponential backoff with post-backoff, collisions of
-//! stations whose backoff ends in the same slot, link-layer acknowledgements, retries, a retry limit, a
-//! drop-tail queue per station, frame loss by noise. All stations hear each other.
+//! stations whose backoff ends in the same slot, link-layer acknowledgements and their loss, retries, retry
+//! limits, RTS/CTS, a drop-tail queue per station, frame loss by noise that depends on the rate, rates of each
+//! station and their fallback (`fallback.rs`), DSSS and OFDM frame lengths (`air.rs`). All stations hear each
+//! other.
 //!
-//! Left out, and who could notice: hidden stations, capture, RTS/CTS, rate fallback, beacons and the
-//! extended interframe space (a station waits DIFS after a collision, too). Acknowledgements are never lost.
+//! Left out, and who could notice: hidden stations, capture, beacons, fragmentation, 802.11e's access categories
+//! and frame aggregation (without which 802.11n and later are far slower than in practice), a station's
+//! choice of rate per receiver. Noise never damages RTS and CTS. Propagation takes no time from the exchange.
+
+mod air;
+mod fallback;
+mod from_scenario;
+mod station;
 
 use std::collections::VecDeque;
 
-use crate::{ByteTime, Drop, Frame, GilbertElliott, NEVER, Nanos, Probability, Rng, wire::Limit};
+use crate::{Drop, Frame, GilbertElliott, NEVER, Nanos, Probability, Rng, wire::Limit};
+use air::Rate;
+use fallback::Ladder;
+use station::Station;
 
-/// Bytes of a link-layer acknowledgement.
+pub use air::Framing;
+pub use fallback::{Fallback, RateStep, Transmitter};
+
+/// Bytes of a link-layer acknowledgement, and of a CTS.
 const ACK_BYTES: u32 = 14;
+/// Bytes of an RTS.
+const RTS_BYTES: u32 = 20;
+
+/// How long stations wait after a frame that was not acknowledged, before DIFS and their backoff.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// All as long as an acknowledgement at the basic rate would have taken.
+    Acknowledgement,
+    /// Not at all, as in Bianchi's model of the DCF.
+    Nothing,
+    /// As IEEE 802.11-2020 sections 10.3.2.3.7 and 10.3.2.11 have it: the senders for the acknowledgement timeout,
+    /// the others for an acknowledgement at the lowest rate (with DIFS that makes EIFS). Slots of the two do not
+    /// begin together then, and stations that become ready within one slot time collide.
+    Extended,
+}
 
 /// Settings of a medium. The timing names are those of IEEE 802.11.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct MediumConfig {
-    /// Rate of a frame's body, bits per second.
-    pub rate_bps: u64,
-    /// Rate of a link-layer acknowledgement, bits per second.
+    /// What each station sends with, in the order of their numbers.
+    pub transmitters: Vec<Transmitter>,
+    /// When stations change their rate; `None`: never.
+    pub fallback: Option<Fallback>,
+    /// Rate of RTS, CTS and link-layer acknowledgements, bits per second.
     pub basic_rate_bps: u64,
+    /// Lowest rate that all stations understand, bits per second: that of the acknowledgement in EIFS.
+    pub lowest_rate_bps: u64,
     /// Propagation delay.
     pub delay: Nanos,
     /// Queue limit of a station, the frame in transmission included.
     pub limit: Limit,
-    /// Independent loss of each transmission.
-    pub loss: Probability,
-    /// Slot time.
+    /// Independent loss of each link-layer acknowledgement.
+    pub ack_loss: Probability,
+    /// Slot time, above 0.
     pub slot: Nanos,
     /// Short interframe space.
     pub sifs: Nanos,
-    /// Preamble and PLCP header before every frame.
-    pub preamble: Nanos,
+    /// What surrounds a frame's bits.
+    pub framing: Framing,
     /// MAC header and frame check sequence.
     pub mac_header_bytes: u32,
     /// First contention window; backoff is drawn from `0..=cw_min`.
     pub cw_min: u32,
     /// Largest contention window.
     pub cw_max: u32,
-    /// Transmissions of a frame before it is dropped.
+    /// Failures of a frame before it is dropped: of its transmission, or of its RTS.
     pub retry_limit: u32,
+    /// Failures of a frame after an answered RTS before it is dropped.
+    pub long_retry_limit: u32,
+    /// Frames longer than this, MAC header included, are announced by RTS and CTS; `None`: never.
+    pub rts_threshold_bytes: Option<u32>,
+    /// What follows a frame that was not acknowledged.
+    pub after_failure: AfterFailure,
+    /// A frame that finds the medium busy begins with a backoff (section 10.3.4.2), and does not only wait for
+    /// DIFS.
+    pub backoff_when_busy: bool,
 }
 
 impl MediumConfig {
@@ -73,40 +115,57 @@ pub struct MediumCounters {
     pub delivered: u64,
     /// Bytes that arrived.
     pub delivered_bytes: u64,
+    /// What happened on the air.
+    pub airtime: AirCounters,
+}
+
+/// What happened on the air since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AirCounters {
     /// Transmissions, retries included.
     pub transmissions: u64,
     /// Times that two or more stations sent in one slot.
     pub collisions: u64,
+    /// Transmissions of a frame after its first one.
+    pub retries: u64,
+    /// Time taken by frames, their acknowledgements and the interframe spaces amid an exchange.
+    pub busy: Nanos,
 }
 
-struct Station<P> {
-    queue: VecDeque<P>,
-    queued_bytes: u64,
-    /// When the frame at the head got there.
-    head_since: Nanos,
-    /// Slots of backoff left, counted from the end of DIFS after `idle_since`.
-    backoff: u32,
-    window: u32,
-    attempts: u32,
-}
+impl AirCounters {
+    /// What has been counted since `begin`.
+    pub fn since(self, begin: Self) -> Self {
+        Self {
+            transmissions: self.transmissions - begin.transmissions,
+            collisions: self.collisions - begin.collisions,
+            retries: self.retries - begin.retries,
+            busy: self.busy - begin.busy,
+        }
+    }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// Nobody sends; the medium has been idle since then.
-    Idle(Nanos),
-    /// A frame's body ends then.
-    Frame(Nanos),
-    /// The exchange (acknowledgement or its absence) ends then.
-    Tail(Nanos),
+    /// The figures of the summary, for a window of so many seconds.
+    pub fn figures(self, window_s: f64) -> [(&'static str, f64); 4] {
+        [
+            ("airtime_share", self.busy as f64 / 1e9 / window_s),
+            ("transmissions", self.transmissions as f64),
+            ("collisions", self.collisions as f64),
+            ("retries", self.retries as f64),
+        ]
+    }
 }
 
 /// The medium with its stations.
 pub struct Medium<P> {
     config: MediumConfig,
-    byte_time: ByteTime,
+    basic_rate: Rate,
     ack_time: Nanos,
+    /// What the others wait for after a failure, and what the senders do.
+    after_failure: [Nanos; 2],
+    /// Stations that become ready within this time of the first collide with it.
+    vulnerable: Nanos,
     stations: Vec<Station<P>>,
-    phase: Phase,
+    /// End of the frame on the air; `None`: there is none.
+    frame_end: Option<Nanos>,
     senders: Vec<usize>,
     in_flight: VecDeque<(Nanos, P)>,
     rng: Rng,
@@ -117,22 +176,32 @@ pub struct Medium<P> {
 }
 
 impl<P: Frame> Medium<P> {
-    /// An idle medium of `stations` stations.
-    pub fn new(config: MediumConfig, stations: usize, rng: Rng) -> Self {
-        let idle = || Station {
-            queue: VecDeque::new(),
-            queued_bytes: 0,
-            head_since: 0,
-            backoff: 0,
-            window: config.cw_min,
-            attempts: 0,
+    /// An idle medium with one station per transmitter.
+    ///
+    /// # Panics
+    /// If a transmitter does not begin with a rate that it has.
+    pub fn new(config: MediumConfig, rng: Rng) -> Self {
+        let basic_rate = Rate::new(config.basic_rate_bps);
+        let ack_time = config.framing.control(basic_rate, ACK_BYTES);
+        let after_failure = match config.after_failure {
+            AfterFailure::Acknowledgement => [config.sifs + ack_time; 2],
+            AfterFailure::Nothing => [0; 2],
+            AfterFailure::Extended => {
+                let lowest = Rate::new(config.lowest_rate_bps);
+                // aRxPHYStartDelay is as long as the preamble: 192 us with DSSS, 20 us with OFDM.
+                let timeout = config.sifs + config.slot + config.framing.control_preamble;
+                [config.sifs + config.framing.control(lowest, ACK_BYTES), timeout]
+            }
         };
+        let station = |transmitter| Station::new(config.cw_min, Ladder::new(transmitter, config.fallback));
         Self {
-            byte_time: ByteTime::new(config.rate_bps),
-            ack_time: config.preamble + ByteTime::new(config.basic_rate_bps).of(ACK_BYTES),
+            basic_rate,
+            ack_time,
+            after_failure,
+            vulnerable: if config.after_failure == AfterFailure::Extended { config.slot } else { 1 },
+            stations: config.transmitters.iter().map(station).collect(),
             config,
-            stations: (0..stations).map(|_| idle()).collect(),
-            phase: Phase::Idle(0),
+            frame_end: None,
             senders: Vec::new(),
             in_flight: VecDeque::new(),
             rng,
@@ -149,46 +218,21 @@ impl<P: Frame> Medium<P> {
             self.counters.dropped_down += 1;
             return Err(Drop::Down);
         }
-        let bytes = u64::from(packet.bytes());
         let station = &mut self.stations[station];
-        let full = match self.config.limit {
-            Limit::Unlimited => false,
-            Limit::Packets(limit) => station.queue.len() >= limit as usize,
-            Limit::Bytes(limit) => station.queued_bytes + bytes > limit,
-        };
-        if full {
-            self.counters.dropped_queue += 1;
-            return Err(Drop::Queue);
-        }
-        if station.queue.is_empty() {
-            station.head_since = now;
-        }
-        station.queue.push_back(packet);
-        station.queued_bytes += bytes;
-        Ok(())
+        let finds_busy = self.config.backoff_when_busy
+            && (self.frame_end.is_some() || now < station.idle_from + self.config.difs());
+        let taken = station.offer(now, packet, &self.config, finds_busy, &mut self.rng);
+        self.counters.dropped_queue += u64::from(taken.is_err());
+        taken
     }
 
     /// When [`Medium::advance`] is to be called next; [`NEVER`] if nothing is going on. Every offer and
     /// every advance may change it.
     pub fn next_event(&self) -> Nanos {
-        let phase = match self.phase {
-            Phase::Idle(since) => {
-                (0..self.stations.len()).map(|station| self.ready_at(station, since)).min().unwrap_or(NEVER)
-            }
-            Phase::Frame(end) | Phase::Tail(end) => end,
-        };
-        self.in_flight.front().map_or(phase, |&(arrives, _)| arrives.min(phase))
-    }
-
-    /// When a station would begin to send if nobody did before: after DIFS and its backoff, or at once if the
-    /// medium has been idle for longer than that when its packet comes.
-    fn ready_at(&self, station: usize, idle_since: Nanos) -> Nanos {
-        let station = &self.stations[station];
-        if station.queue.is_empty() {
-            return NEVER;
-        }
-        let counted = idle_since + self.config.difs() + u64::from(station.backoff) * self.config.slot;
-        counted.max(station.head_since)
+        let next = self.frame_end.unwrap_or_else(|| {
+            self.stations.iter().map(|station| station.ready_at(&self.config)).min().unwrap_or(NEVER)
+        });
+        self.in_flight.front().map_or(next, |&(arrives, _)| arrives.min(next))
     }
 
     /// Brings the medium to `now`, which is the time [`Medium::next_event`] gave. What happens to packets
@@ -203,75 +247,133 @@ impl<P: Frame> Medium<P> {
             deliver(Delivery::Arrived(packet));
             return;
         }
-        match self.phase {
-            Phase::Idle(since) => self.begin_exchange(now, since),
-            Phase::Frame(end) => self.end_frame(end, deliver),
-            Phase::Tail(end) => self.phase = Phase::Idle(end),
+        match self.frame_end.take() {
+            None => self.begin_exchange(now),
+            Some(end) => self.end_frame(end, deliver),
         }
     }
 
-    fn begin_exchange(&mut self, now: Nanos, idle_since: Nanos) {
+    fn begin_exchange(&mut self, now: Nanos) {
         self.senders.clear();
-        let counting_from = idle_since + self.config.difs();
+        let mut end = now;
         for index in 0..self.stations.len() {
-            if self.ready_at(index, idle_since) == now {
+            let ready_at = self.stations[index].ready_at(&self.config);
+            if ready_at < now + self.vulnerable {
                 self.senders.push(index);
+                end = end.max(ready_at + self.first_frame(index));
             } else {
-                let slots = now.saturating_sub(counting_from) / self.config.slot;
-                let station = &mut self.stations[index];
-                station.backoff = station.backoff.saturating_sub(u32::try_from(slots).unwrap_or(u32::MAX));
+                self.stations[index].freeze(now, &self.config);
             }
         }
-        let longest = self.senders.iter().map(|&s| self.stations[s].queue[0].bytes()).max().unwrap_or(0);
-        let body = self.config.preamble + self.byte_time.of(longest + self.config.mac_header_bytes);
-        self.counters.transmissions += self.senders.len() as u64;
-        self.phase = Phase::Frame(now + body);
+        if let [alone] = self.senders[..]
+            && self.is_announced(alone)
+        {
+            // CTS and data follow the RTS, each after SIFS.
+            end += 2 * self.config.sifs + self.ack_time + self.data_frame(alone);
+            self.stations[alone].reserve();
+        }
+        let air = &mut self.counters.airtime;
+        for &index in &self.senders {
+            let station = &mut self.stations[index];
+            air.transmissions += 1;
+            air.retries += u64::from(station.transmissions > 0);
+            station.transmissions += 1;
+        }
+        air.busy += end - now;
+        self.frame_end = Some(end);
     }
 
-    fn end_frame(&mut self, end: Nanos, mut deliver: impl FnMut(Delivery<P>)) {
-        self.phase = Phase::Tail(end + self.config.sifs + self.ack_time);
-        let collided = self.senders.len() > 1;
-        let noise = match &mut self.bursts {
+    /// Whether the frame at the head of a station goes behind RTS and CTS.
+    fn is_announced(&self, station: usize) -> bool {
+        let bytes = self.stations[station].queue[0].bytes() + self.config.mac_header_bytes;
+        self.config.rts_threshold_bytes.is_some_and(|threshold| bytes > threshold)
+    }
+
+    /// Time of what a station begins with: an RTS, or its data.
+    fn first_frame(&self, station: usize) -> Nanos {
+        if self.is_announced(station) {
+            self.config.framing.control(self.basic_rate, RTS_BYTES)
+        } else {
+            self.data_frame(station)
+        }
+    }
+
+    fn data_frame(&self, station: usize) -> Nanos {
+        let station = &self.stations[station];
+        let bytes = station.queue[0].bytes() + self.config.mac_header_bytes;
+        self.config.framing.data(station.ladder.rate(), bytes)
+    }
+
+    fn end_frame(&mut self, end: Nanos, deliver: impl FnMut(Delivery<P>)) {
+        let first = self.senders[0];
+        let has_collided = self.senders.len() > 1;
+        let is_damaged = match &mut self.bursts {
             Some(bursts) => bursts.loses(&mut self.rng),
-            None => self.config.loss != Probability::ZERO && self.rng.chance(self.config.loss),
+            None => self.happens(self.stations[first].ladder.loss()),
         };
-        if !collided && !noise {
-            let packet = self.finish(end, self.senders[0]);
-            let after = self.in_flight.back().map_or(0, |&(arrives, _)| arrives);
-            self.in_flight.push_back(((end + self.config.delay).max(after), packet));
+        if has_collided || is_damaged {
+            self.counters.airtime.collisions += u64::from(has_collided);
+            self.fail(end, deliver);
             return;
         }
-        self.counters.collisions += u64::from(collided);
+        let answered = end + self.config.sifs + self.ack_time;
+        self.counters.airtime.busy += answered - end;
+        self.stations.iter_mut().for_each(|station| station.idle_from = answered);
+        if !self.stations[first].has_arrived {
+            let after = self.in_flight.back().map_or(0, |&(arrives, _)| arrives);
+            let packet = self.stations[first].queue[0];
+            self.in_flight.push_back(((end + self.config.delay).max(after), packet));
+            self.stations[first].has_arrived = true;
+        }
+        if self.happens(self.config.ack_loss) {
+            self.miss_acknowledgement(answered);
+        } else {
+            let station = &mut self.stations[first];
+            station.ladder.succeeded();
+            station.finish(end, &self.config, &mut self.rng);
+        }
+    }
+
+    /// A draw that leaves the stream alone where nothing can happen.
+    fn happens(&mut self, probability: Probability) -> bool {
+        probability != Probability::ZERO && self.rng.chance(probability)
+    }
+
+    /// No acknowledgement came, and none was sent.
+    fn fail(&mut self, end: Nanos, mut deliver: impl FnMut(Delivery<P>)) {
+        let [others_wait, senders_wait] = self.after_failure;
+        self.stations.iter_mut().for_each(|station| station.idle_from = end + others_wait);
+        let has_collided = self.senders.len() > 1;
         for index in 0..self.senders.len() {
-            if let Some(packet) = self.fail(end, self.senders[index]) {
+            let sender = self.senders[index];
+            let is_announced = self.is_announced(sender);
+            let station = &mut self.stations[sender];
+            station.idle_from = end + senders_wait;
+            // A collided RTS says nothing about the rate of the data.
+            if !(has_collided && is_announced) {
+                station.ladder.failed();
+            }
+            let had_arrived = station.has_arrived;
+            let was_reserved = is_announced && !has_collided;
+            let given_up = station.fail(end, &self.config, was_reserved, &mut self.rng);
+            if let Some(packet) = given_up.filter(|_| !had_arrived) {
+                self.counters.lost += 1;
                 deliver(Delivery::GivenUp(packet));
             }
         }
     }
 
-    /// A transmission was not acknowledged: back off further, or give the frame up.
-    fn fail(&mut self, now: Nanos, index: usize) -> Option<P> {
-        let station = &mut self.stations[index];
-        station.attempts += 1;
-        if station.attempts >= self.config.retry_limit {
-            self.counters.lost += 1;
-            return Some(self.finish(now, index));
+    /// The frame has arrived and its acknowledgement, which ended at `answered`, did not: the sender takes it for
+    /// lost, and the receiver will drop the repetition. To the sender the acknowledgement is a damaged frame.
+    fn miss_acknowledgement(&mut self, answered: Nanos) {
+        let sender = self.senders[0];
+        let was_reserved = self.is_announced(sender);
+        let station = &mut self.stations[sender];
+        if self.config.after_failure == AfterFailure::Extended {
+            station.idle_from = answered + self.after_failure[0];
         }
-        station.window = (2 * station.window + 1).min(self.config.cw_max);
-        station.backoff = self.rng.below(u64::from(station.window) + 1) as u32;
-        None
-    }
-
-    /// Takes the head frame of a station, which backs off before its next one.
-    fn finish(&mut self, now: Nanos, index: usize) -> P {
-        let station = &mut self.stations[index];
-        let packet = station.queue.pop_front().expect("the sender had a frame");
-        station.queued_bytes -= u64::from(packet.bytes());
-        station.head_since = now;
-        station.attempts = 0;
-        station.window = self.config.cw_min;
-        station.backoff = self.rng.below(u64::from(station.window) + 1) as u32;
-        packet
+        station.ladder.failed();
+        station.fail(answered, &self.config, was_reserved, &mut self.rng);
     }
 
     /// Packets waiting at all stations.
@@ -284,9 +386,9 @@ impl<P: Frame> Medium<P> {
         self.counters
     }
 
-    /// Changes the rate, from the next frame on.
+    /// Changes the rate, from the next frame on: all stations have this one alone.
     pub fn set_rate(&mut self, rate_bps: u64) {
-        self.byte_time = ByteTime::new(rate_bps);
+        self.stations.iter_mut().for_each(|station| station.ladder.set_rate(rate_bps));
     }
 
     /// Changes the propagation delay, from the next frame on; never lets a packet overtake.
@@ -294,9 +396,9 @@ impl<P: Frame> Medium<P> {
         self.config.delay = delay;
     }
 
-    /// Changes the loss, from the next frame on.
+    /// Changes the loss at all rates, from the next frame on.
     pub fn set_loss(&mut self, loss: Probability) {
-        self.config.loss = loss;
+        self.stations.iter_mut().for_each(|station| station.ladder.set_loss(loss));
     }
 
     /// Lets noise come in bursts, from the next frame on, or no longer; each transmission is one step of the channel.
@@ -310,17 +412,17 @@ impl<P: Frame> Medium<P> {
         if up {
             return;
         }
-        let lost = self.in_flight.drain(..).map(|(_, packet)| packet);
-        for packet in lost.chain(self.stations.iter_mut().flat_map(|station| station.queue.drain(..))) {
-            self.counters.dropped_down += 1;
+        let mut count = 0;
+        let mut lose = |packet| {
+            count += 1;
             dropped(packet);
-        }
+        };
+        self.in_flight.drain(..).for_each(|(_, packet)| lose(packet));
         for station in &mut self.stations {
-            station.queued_bytes = 0;
-            station.attempts = 0;
-            station.window = self.config.cw_min;
+            station.clear(now, &self.config, &mut lose);
         }
-        self.phase = Phase::Idle(now);
+        self.counters.dropped_down += count;
+        self.frame_end = None;
     }
 }
 

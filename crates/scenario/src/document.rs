@@ -58,7 +58,7 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     if connections.is_empty() && datagrams.is_empty() {
         return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
     }
-    let changes = topology::changes(&top.tables("change")?, &link_names, &links)?;
+    let changes = topology::changes(&top.tables("change")?, &link_names, &links, &media)?;
 
     let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
     distribute(paths, &mut connections, &mut datagrams);

@@ -10,6 +10,7 @@ mod document;
 mod expectations;
 mod flows;
 mod keys;
+mod medium;
 pub mod model;
 mod names;
 mod overrides;

@@ -77,11 +77,16 @@ fn codel(table: &Table<'_>) -> Result<CoDel, Error> {
     })
 }
 
+/// The loss at a key that holds a probability.
+pub(crate) fn independent_loss(table: &Table<'_>, key: &str) -> Result<Option<Loss>, Error> {
+    let loss = |p| if p == 0.0 { Loss::None } else { Loss::Bernoulli(p) };
+    Ok(table.probability(key)?.map(loss))
+}
+
 /// The loss at `loss`: a probability, or a table.
 pub(crate) fn loss(table: &Table<'_>) -> Result<Option<Loss>, Error> {
     let Some(inner) = table.table_instead("loss")? else {
-        let independent = |p| if p == 0.0 { Loss::None } else { Loss::Bernoulli(p) };
-        return Ok(table.probability("loss")?.map(independent));
+        return independent_loss(table, "loss");
     };
     given(inner.one_of("kind")?);
     let r = given(inner.probability("r")?);

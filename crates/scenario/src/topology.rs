@@ -1,6 +1,7 @@
 //! Nodes, links, media and their changes.
 
 use crate::Error;
+use crate::medium::{check_change as check_medium_change, medium};
 use crate::model::{Change, ChangeTarget, Link, Medium, Node, Wire};
 use crate::names::{Names, Pattern};
 use crate::quantity::shown;
@@ -183,55 +184,20 @@ pub(crate) fn media(tables: &[Table<'_>], nodes: &Names, names: &mut Names) -> R
     tables.iter().map(|table| medium(table, nodes, names)).collect()
 }
 
-fn medium(table: &Table<'_>, nodes: &Names, names: &mut Names) -> Result<Medium, Error> {
-    let name = given(table.reference("name")?);
-    let stations = given(table.references("stations")?);
-    check_references(table, Family::single(), stations.iter().chain([&name]))?;
-    let name = name.pattern.name(0);
-    insert(names, table, "name", "link or medium", &name)?;
-    let mut seen = Names::new();
-    let mut indices = Vec::with_capacity(stations.len());
-    for station in &stations {
-        let node = station.resolve(table.source(), nodes, "node", 0)?;
-        if !seen.insert(&station.pattern.name(0)) {
-            let what = "the station is named twice; expected different nodes";
-            return Err(table.source().error(station.place, &station.path, what));
-        }
-        indices.push(node);
-    }
-    let small = |key| Ok(u32::try_from(given(table.integer(key)?)).expect("the key table bounds it"));
-    let medium = Medium {
-        name,
-        stations: indices,
-        rate_bps: given(table.quantity("rate")?),
-        basic_rate_bps: given(table.quantity("basic_rate")?),
-        delay: given(table.quantity("delay")?),
-        queue: given(table.queue("queue")?),
-        loss: given(shaping::loss(table)?),
-        slot: given(table.quantity("slot")?),
-        sifs: given(table.quantity("sifs")?),
-        preamble: given(table.quantity("preamble")?),
-        mac_header_bytes: given(table.small("mac_header")?),
-        cw_min: small("cw_min")?,
-        cw_max: small("cw_max")?,
-        retry_limit: small("retry")?,
-    };
-    if medium.cw_min > medium.cw_max {
-        let what = format!("{} is below cw_min, {}", medium.cw_max, medium.cw_min);
-        return Err(table.error_at("cw_max", &what));
-    }
-    Ok(medium)
-}
-
 /// The changes in order of time; `names` are those of the links, then the media.
-pub(crate) fn changes(tables: &[Table<'_>], names: &Names, links: &[Link]) -> Result<Vec<Change>, Error> {
+pub(crate) fn changes(
+    tables: &[Table<'_>],
+    names: &Names,
+    links: &[Link],
+    media: &[Medium],
+) -> Result<Vec<Change>, Error> {
     let mut changes =
-        tables.iter().map(|table| change(table, names, links)).collect::<Result<Vec<_>, _>>()?;
+        tables.iter().map(|table| change(table, names, links, media)).collect::<Result<Vec<_>, _>>()?;
     changes.sort_by_key(|change| change.at);
     Ok(changes)
 }
 
-fn change(table: &Table<'_>, names: &Names, links: &[Link]) -> Result<Change, Error> {
+fn change(table: &Table<'_>, names: &Names, links: &[Link], media: &[Medium]) -> Result<Change, Error> {
     let at = given(table.quantity("at")?);
     let link = given(table.reference("link")?);
     check_references(table, Family::single(), [&link])?;
@@ -242,6 +208,7 @@ fn change(table: &Table<'_>, names: &Names, links: &[Link]) -> Result<Change, Er
     } else if table.has("direction") {
         return Err(table.error_at("direction", "a medium has no directions; expected no such key"));
     } else {
+        check_medium_change(table, &media[index - links.len()])?;
         ChangeTarget::Medium(index - links.len())
     };
     let change = Change {

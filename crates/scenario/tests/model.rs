@@ -86,7 +86,7 @@ fn defaults_are_those_of_the_reference() {
         (0, 10_000 * MS, 100 * MS)
     );
     let air = &scenario.media[0];
-    assert_eq!((air.slot, air.sifs, air.preamble, air.delay), (20_000, 10_000, 192_000, 1_000));
+    assert_eq!((air.slot, air.sifs, air.framing.preamble, air.delay), (20_000, 10_000, 192_000, 1_000));
     assert_eq!((air.cw_min, air.cw_max, air.retry_limit, air.mac_header_bytes), (31, 1023, 7, 34));
     assert_eq!(air.basic_rate_bps, 2_000_000);
     let flow = &scenario.connections[0];

@@ -29,9 +29,40 @@ struct Path {
     /// Queue and loss, with places for `queue` and the loss; radios are plain.
     shape: &'static str,
     loss_permille: u64,
-    radio: bool,
+    radio: Option<Radio>,
     congestion: &'static str,
     backup: bool,
+}
+
+/// How the stations of a first hop by radio share it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Radio {
+    Plain,
+    Standard,
+    Announced,
+    Fallback,
+}
+
+impl Radio {
+    /// Its keys on a medium of so many kbit/s.
+    fn keys(self, rate_kbps: u64) -> String {
+        match self {
+            Self::Plain => String::new(),
+            Self::Standard => {
+                "phy = \"802.11g\"\nafter_failure = \"eifs\"\nbackoff_when_busy = true\nack_loss = 0.05"
+                    .to_owned()
+            }
+            Self::Announced => {
+                "rts_threshold = \"300 B\"\nafter_failure = \"difs\"\nlong_retry = 3".to_owned()
+            }
+            Self::Fallback => {
+                let half = rate_kbps * 500;
+                format!(
+                    "rates = [{{ rate = \"{half} bit/s\", loss = 0 }}, {{ rate = \"{rate_kbps} kbit/s\" }}]\nfallback = {{}}"
+                )
+            }
+        }
+    }
 }
 
 /// What happens to the first hop of a path.
@@ -40,6 +71,14 @@ struct Change {
     at_ms: u64,
     path: usize,
     what: String,
+}
+
+impl Change {
+    /// Whether the path is there and may change so: several rates are not replaced by one.
+    fn fits(&self, paths: &[Path]) -> bool {
+        let keeps_rates = self.what.starts_with("up") || self.what.starts_with("delay");
+        paths.get(self.path).is_some_and(|path| keeps_rates || path.radio != Some(Radio::Fallback))
+    }
 }
 
 /// Settings of the transport.
@@ -91,12 +130,16 @@ impl Plan {
         add("[[node]]\nnames = [\"S\", \"D\"]");
         for (i, path) in paths.iter().enumerate() {
             add(&format!("[[node]]\nname = \"A{i}\""));
-            let (table, ends) = if path.radio { ("medium", "stations") } else { ("link", "between") };
+            let (table, ends) =
+                if path.radio.is_some() { ("medium", "stations") } else { ("link", "between") };
             add(&format!("[[{table}]]\nname = \"hop{i}\"\n{ends} = [\"S\", \"A{i}\"]"));
             add(&format!("rate = \"{} kbit/s\"\ndelay = \"{} ms\"", path.rate_kbps, path.delay_ms));
             let loss = path.loss_permille as f64 / 1000.0;
-            let shape = if path.radio { PLAIN } else { path.shape };
+            let shape = if path.radio.is_some() { PLAIN } else { path.shape };
             add(&shape.replace("QUEUE", &path.queue).replace("LOSS", &loss.to_string()));
+            if let Some(radio) = path.radio {
+                add(&radio.keys(path.rate_kbps));
+            }
             add(&format!("[[link]]\nname = \"last{i}\"\nbetween = [\"A{i}\", \"D\"]"));
             add("rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"unlimited\"");
         }
@@ -121,7 +164,7 @@ impl Plan {
             add("[[datagram]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nvia = [\"A0\"]\npacket = \"500 B\"");
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
         }
-        for change in self.changes.iter().filter(|change| change.path < paths.len()) {
+        for change in self.changes.iter().filter(|change| change.fits(paths)) {
             add(&format!("[[change]]\nat = \"{} ms\"\nlink = \"hop{}\"", change.at_ms, change.path));
             add(&change.what);
         }
@@ -180,7 +223,10 @@ fn path() -> impl Strategy<Value = Path> {
         0_u64..80,
         queue,
         loss,
-        prop::bool::weighted(0.2),
+        prop_oneof![
+            4 => Just(None),
+            1 => select(vec![Radio::Plain, Radio::Standard, Radio::Announced, Radio::Fallback]).prop_map(Some),
+        ],
         select(algorithms()),
         prop::bool::ANY,
         prop_oneof![3 => Just(PLAIN), 2 => select(SHAPES.to_vec())],

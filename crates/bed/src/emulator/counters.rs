@@ -1,6 +1,6 @@
 //! What the emulator counts, and how late it was.
 
-use anabranch_link::Drop;
+use anabranch_link::{Drop, medium::AirCounters};
 use hdrhistogram::Histogram;
 
 use crate::Nanos;
@@ -46,6 +46,8 @@ pub struct LinkCounters {
     pub lost: u64,
     /// Packets that the queue marked instead of dropping them.
     pub marked: u64,
+    /// What happened on the air of a medium.
+    pub air: Option<AirCounters>,
 }
 
 /// The packets of one route since the start. What entered has left, been lost, been refused or is on its way.

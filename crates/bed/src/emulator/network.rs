@@ -298,6 +298,7 @@ impl Network {
                 dropped_down: c.dropped_down,
                 lost: c.lost,
                 marked: c.marked,
+                air: None,
             });
         }
         counters.links.extend(self.links.media.iter().map(|medium| {
@@ -310,6 +311,7 @@ impl Network {
                 dropped_down: c.dropped_down,
                 lost: c.lost,
                 marked: 0,
+                air: Some(c.airtime),
             }
         }));
         counters.routes.clone_from(&self.routes);

@@ -157,6 +157,7 @@ fn network_readings(counters: &NetworkCounters) -> Readings {
         marks: link.marked,
         packets: link.packets,
         bytes: link.bytes,
+        air: link.air,
     };
     let lost =
         |route: &crate::emulator::RouteCounters| route.lost_queue + route.lost_down + route.lost_random;

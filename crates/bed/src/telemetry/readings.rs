@@ -1,5 +1,7 @@
 //! What the measuring thread hands over each time: what sockets, applications and emulator tell at one moment.
 
+use anabranch_link::medium::AirCounters;
+
 use super::Sample;
 use crate::Nanos;
 
@@ -59,4 +61,6 @@ pub struct LinkReading {
     pub bytes: u64,
     /// Packets that the queue marked instead of dropping them.
     pub marks: u64,
+    /// What happened on the air of a medium.
+    pub air: Option<AirCounters>,
 }

@@ -60,6 +60,11 @@ pub(super) fn summary(sampler: &Sampler, begin: &Counts, end: &Counts, packet_ho
         figures.add("throughput_bps", rate_bps);
         figures.add("utilization", rate_bps / link.rate_bps as f64);
         figures.add_some("mean_queue_packets", link.queue.get());
+        if let (Some(begin), Some(end)) = (begin.air, end.air) {
+            for (metric, value) in end.since(begin).figures(window_s) {
+                figures.add(metric, value);
+            }
+        }
     }
     let mut run = Figures { all: &mut all, scope: Scope::Run };
     let total: f64 = goodputs.iter().sum();

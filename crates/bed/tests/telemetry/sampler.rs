@@ -188,6 +188,7 @@ fn window_borders_are_the_readings_at_its_ends() {
             marks: 0,
             packets: 10 * second,
             bytes: 125_000 * second,
+            air: None,
         };
         readings.datagrams[0] =
             DatagramReading { sent: 3 * second, received: 2 * second, received_bytes: 1000 * second };

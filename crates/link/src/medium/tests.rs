@@ -1,3 +1,6 @@
+mod access;
+mod saturation;
+
 use super::*;
 use crate::Streams;
 
@@ -15,26 +18,42 @@ impl Frame for Tagged {
 
 const US: Nanos = 1_000;
 
-/// IEEE 802.11b with a long preamble.
+/// IEEE 802.11b with a long preamble; the stations come with [`medium`].
 fn config() -> MediumConfig {
     MediumConfig {
-        rate_bps: 11_000_000,
+        transmitters: Vec::new(),
+        fallback: None,
         basic_rate_bps: 2_000_000,
+        lowest_rate_bps: 1_000_000,
         delay: 0,
         limit: Limit::Packets(50),
-        loss: Probability::ZERO,
+        ack_loss: Probability::ZERO,
         slot: 20 * US,
         sifs: 10 * US,
-        preamble: 192 * US,
+        framing: Framing { preamble: 192 * US, control_preamble: 192 * US, symbol: None, extension: 0 },
         mac_header_bytes: 34,
         cw_min: 31,
         cw_max: 1023,
         retry_limit: 7,
+        long_retry_limit: 4,
+        rts_threshold_bytes: None,
+        after_failure: AfterFailure::Acknowledgement,
+        backoff_when_busy: false,
     }
 }
 
+/// Stations that all send at 11 Mbit/s and lose that share of their frames.
+fn noisy(config: MediumConfig, stations: usize, loss: f64) -> Medium<Tagged> {
+    let transmitters = vec![Transmitter::fixed(11_000_000, Probability::new(loss)); stations];
+    of_stations(MediumConfig { transmitters, ..config })
+}
+
 fn medium(config: MediumConfig, stations: usize) -> Medium<Tagged> {
-    Medium::new(config, stations, Streams::new(5).stream("medium"))
+    noisy(config, stations, 0.0)
+}
+
+fn of_stations(config: MediumConfig) -> Medium<Tagged> {
+    Medium::new(config, Streams::new(5).stream("medium"))
 }
 
 /// Keeps every station's queue full until `end`; returns what arrived and what was given up, per station.
@@ -80,7 +99,7 @@ fn one_station_alone_reaches_the_rate_of_its_exchange() {
     let expected = seconds as f64 * 1e6 / exchange_us;
     let ratio = arrived[0] as f64 / expected;
     assert!((0.99..1.01).contains(&ratio), "{} frames for {expected}", arrived[0]);
-    assert_eq!(medium.counters().collisions, 0);
+    assert_eq!(medium.counters().airtime.collisions, 0);
 }
 
 #[test]
@@ -92,24 +111,24 @@ fn stations_share_the_medium_evenly_and_collide_sometimes() {
         let share = count as f64 / total as f64;
         assert!((0.22..0.28).contains(&share), "station {station} has {share}");
     }
-    let counters = medium.counters();
+    let counters = medium.counters().airtime;
     assert!(counters.collisions * 20 > counters.transmissions, "{counters:?}");
     assert!(counters.collisions * 5 < counters.transmissions, "{counters:?}");
 }
 
 #[test]
 fn a_frame_is_given_up_at_the_retry_limit() {
-    let mut medium = medium(MediumConfig { loss: Probability::new(1.0), ..config() }, 1);
+    let mut medium = noisy(config(), 1, 1.0);
     let (arrived, given_up) = saturate(&mut medium, 1, 500, 5_000_000 * US);
     assert_eq!(arrived[0], 0);
     assert!(given_up > 10);
-    let transmissions = medium.counters().transmissions;
+    let transmissions = medium.counters().airtime.transmissions;
     assert!(transmissions / 7 == given_up || transmissions / 7 == given_up + 1, "{transmissions} {given_up}");
 }
 
 #[test]
 fn every_packet_offered_is_waiting_arrived_given_up_or_refused() {
-    let mut medium = medium(MediumConfig { loss: Probability::new(0.5), retry_limit: 2, ..config() }, 3);
+    let mut medium = noisy(MediumConfig { retry_limit: 2, ..config() }, 3, 0.5);
     saturate(&mut medium, 3, 700, 3_000_000 * US);
     let c = medium.counters();
     let in_flight = medium.in_flight.len() as u64;
@@ -136,7 +155,7 @@ fn noise_in_bursts_hits_the_share_of_transmissions_that_the_bad_state_has() {
     let (loss_good, loss_bad) = (Probability::ZERO, Probability::ONE);
     medium.set_bursts(Some(GilbertElliott { p, r, loss_good, loss_bad, is_bad: false }));
     let (arrived, given_up) = saturate(&mut medium, 1, 500, 60_000_000_000);
-    let sent = medium.counters().transmissions as f64;
+    let sent = medium.counters().airtime.transmissions as f64;
     let failed = 1.0 - arrived[0] as f64 / sent;
     // The states of successive transmissions have the correlation 0.75, so the variance is 7 times that of independent ones.
     let allowed = 3.0 * (0.2 * 0.8 * 7.0 / sent).sqrt();

@@ -1,6 +1,7 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
 mod flows;
+mod medium;
 mod shaping;
 mod topology;
 mod transport;

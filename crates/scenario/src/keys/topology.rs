@@ -2,8 +2,9 @@
 
 use super::Dimension::Bytes;
 use super::Need::{Default, Optional, Required};
+use super::medium::{FALLBACK, RATES, TRANSMITTER};
 use super::shaping::{JITTER, LOSS, QUEUE};
-use super::{FAMILY, Kind, RATE, Section, key, quantity, time};
+use super::{DATAGRAM_MAX, FAMILY, Kind, RATE, Section, key, limit, quantity, time};
 
 pub(super) static NODE: Section = Section {
     name: "node",
@@ -62,8 +63,8 @@ static REVERSE: Section = Section {
 
 pub(super) static MEDIUM: Section = Section {
     name: "medium",
-    doc: "An 802.11-like shared half-duplex medium: one frame at a time, contention by backoff. The defaults are those \
-          of IEEE 802.11b, DSSS with the long preamble.",
+    doc: "An 802.11-like shared half-duplex medium: one frame at a time, contention by backoff. What `phy`, \
+          `after_failure` and the rates mean is in docs/medium.md.",
     keys: &[
         key("name", Kind::Name, Required, "Unique among links and media."),
         key(
@@ -72,23 +73,44 @@ pub(super) static MEDIUM: Section = Section {
             Required,
             "The nodes that share it; each reaches each other directly.",
         ),
-        key("rate", RATE, Required, "Rate of a frame's body."),
+        key(
+            "phy",
+            Kind::OneOf(&["802.11b", "802.11a", "802.11g", "802.11n"]),
+            Default("802.11b"),
+            "Physical layer: how long frames are, and what keys are without which this is said. `802.11b` has the \
+             long preamble, `802.11g` short slots and OFDM alone, `802.11n` is without aggregation.",
+        ),
+        key(
+            "rate",
+            RATE,
+            Required,
+            "Rate of a frame's body; with `rates` the one to begin with. `utilization` is its share.",
+        ),
+        key("rates", Kind::Tables(&RATES), Optional("`rate` alone"), "Rates to fall back among."),
+        key("fallback", Kind::Table(&FALLBACK), Optional("none"), "When a station changes its rate."),
+        key("transmitter", Kind::Tables(&TRANSMITTER), Optional("all alike"), "Stations that differ."),
         key(
             "basic_rate",
             RATE,
-            Default("2 Mbit/s"),
-            "Rate of acknowledgements: the highest of the DSSS basic rates.",
+            Optional("of `phy`: 2 Mbit/s, or 24 Mbit/s"),
+            "Rate of acknowledgements, RTS and CTS: the highest mandatory one.",
         ),
         key("delay", time(0), Default("1 us"), "Propagation delay (aAirPropagationTime)."),
         key("queue", Kind::Queue, Required, "Limit of each station's queue."),
         key("loss", LOSS, Default("0 %"), "Loss of a frame by noise; the frame is retried."),
-        key("slot", time(1), Default("20 us"), "aSlotTime."),
-        key("sifs", time(1), Default("10 us"), "aSIFSTime."),
+        key(
+            "ack_loss",
+            Kind::Probability,
+            Default("0 %"),
+            "Loss of an acknowledgement; the frame is sent again and its repetition dropped by the receiver.",
+        ),
+        key("slot", time(1), Optional("of `phy`: 20 us, or 9 us"), "aSlotTime."),
+        key("sifs", time(1), Optional("of `phy`: 10 us, or 16 us (`a`, `n`)"), "aSIFSTime."),
         key(
             "preamble",
             time(0),
-            Default("192 us"),
-            "Preamble (144 us) and PLCP header (48 us) before every frame.",
+            Optional("of `phy`: 192 us, 20 us (`a`, `g`) or 36 us (`n`)"),
+            "Preamble and PHY header before every frame.",
         ),
         key(
             "mac_header",
@@ -99,7 +121,7 @@ pub(super) static MEDIUM: Section = Section {
         key(
             "cw_min",
             Kind::Integer { min: 1, max: 65_535 },
-            Default("31"),
+            Optional("of `phy`: 31, or 15"),
             "aCWmin: backoff is drawn from 0 to this.",
         ),
         key("cw_max", Kind::Integer { min: 1, max: 65_535 }, Default("1023"), "aCWmax."),
@@ -107,7 +129,33 @@ pub(super) static MEDIUM: Section = Section {
             "retry",
             Kind::Integer { min: 1, max: 255 },
             Default("7"),
-            "Transmissions of one frame before it is given up (dot11ShortRetryLimit).",
+            "Failed transmissions of a frame, or of its RTS, before it is given up (dot11ShortRetryLimit).",
+        ),
+        key(
+            "long_retry",
+            Kind::Integer { min: 1, max: 255 },
+            Default("4"),
+            "Failed transmissions of a frame after RTS and CTS before it is given up (dot11LongRetryLimit).",
+        ),
+        key(
+            "rts_threshold",
+            limit(Bytes, DATAGRAM_MAX),
+            Default("unlimited"),
+            "Frames that are longer, MAC header included, are announced by RTS and CTS (dot11RTSThreshold).",
+        ),
+        key(
+            "after_failure",
+            Kind::OneOf(&["ack", "difs", "eifs"]),
+            Default("ack"),
+            "What follows a collision or a damaged frame: `ack`: the time of an acknowledgement, then DIFS; `difs`: DIFS \
+             at once, as in Bianchi's model; `eifs`: the standard's acknowledgement timeout and EIFS.",
+        ),
+        key(
+            "backoff_when_busy",
+            Kind::Bool,
+            Default("false"),
+            "`true`: a frame that comes to an idle station while the medium is busy waits for a backoff, as the \
+             standard has it, and not only for DIFS.",
         ),
     ],
 };

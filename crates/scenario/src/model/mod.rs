@@ -4,11 +4,13 @@
 //! every path has been resolved to hops. Nothing in here can be inconsistent; the parser sees to that.
 
 mod flows;
+mod medium;
 mod topology;
 mod transport;
 
 pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, Traffic, When};
-pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Wire};
+pub use medium::{AfterFailure, Fallback, Framing, Medium, RateStep, Transmitter};
+pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Node, QueueLimit, Wire};
 pub use topology::{CoDel, Discipline, Jitter, JitterDistribution, Red, Trace};
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 

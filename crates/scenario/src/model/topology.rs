@@ -196,39 +196,6 @@ pub enum Loss {
     },
 }
 
-/// An 802.11-like shared half-duplex medium: one frame at a time, contention by backoff.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Medium {
-    /// Unique among links and media.
-    pub name: String,
-    /// Indices of the nodes that share it, at least two.
-    pub stations: Vec<usize>,
-    /// Data rate of a frame's body, bits per second.
-    pub rate_bps: u64,
-    /// Rate of the link-layer acknowledgement, bits per second.
-    pub basic_rate_bps: u64,
-    /// Propagation delay, after the frame has ended.
-    pub delay: Nanos,
-    /// Queue limit of each station.
-    pub queue: QueueLimit,
-    /// Frame loss by noise; a frame so lost is retried.
-    pub loss: Loss,
-    /// Length of a slot.
-    pub slot: Nanos,
-    /// Short interframe space.
-    pub sifs: Nanos,
-    /// Preamble and PLCP header, sent before every frame and acknowledgement.
-    pub preamble: Nanos,
-    /// MAC header and checksum in bytes.
-    pub mac_header_bytes: u32,
-    /// Smallest contention window minus one is drawn from (15 or 31 in 802.11).
-    pub cw_min: u32,
-    /// Largest contention window.
-    pub cw_max: u32,
-    /// Transmissions of one frame before it is given up, at least 1.
-    pub retry_limit: u32,
-}
-
 /// One hop of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {

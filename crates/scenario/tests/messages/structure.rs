@@ -19,7 +19,7 @@ windowcap = "50 packets""#,
         r#"stations = ["S", "R2", "D"]"#,
         r#"stations = ["S", "R2", "D"]
 frequency = "2.4 GHz""#,
-        "f.toml:25:1: medium.wlan.frequency: unknown key; expected one of name, stations, rate, basic_rate, delay, queue, loss, slot, sifs, preamble, mac_header, cw_min, cw_max, retry",
+        "f.toml:25:1: medium.wlan.frequency: unknown key; expected one of name, stations, phy, rate, rates, fallback, transmitter, basic_rate, delay, queue, loss, ack_loss, slot, sifs, preamble, mac_header, cw_min, cw_max, retry, long_retry, rts_threshold, after_failure, backoff_when_busy",
     );
     edited(
         r#"reverse = { queue = "unlimited" }"#,

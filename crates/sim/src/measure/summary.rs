@@ -137,6 +137,12 @@ impl<K: Key> World<'_, K> {
             if let Some(queue) = self.meter.queue_means[index].get() {
                 figure("mean_queue_packets", queue);
             }
+            if let (Some(begin), Some(end)) = (begin.air, end.air) {
+                end.since(begin)
+                    .figures(window_s)
+                    .into_iter()
+                    .for_each(|(metric, value)| figure(metric, value));
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 
 pub(crate) mod build;
 
-use anabranch_link::{Drop, Fate, Links, Nanos, Offer, medium::Delivery};
+use anabranch_link::medium::{AirCounters, Delivery};
+use anabranch_link::{Drop, Fate, Links, Nanos, Offer};
 use anabranch_scenario::model::{Change, Scenario};
 
 use crate::{
@@ -224,6 +225,7 @@ impl<K: Key> Network<K> {
                     packets: c.delivered,
                     bytes: c.delivered_bytes,
                     marks: c.marked,
+                    air: None,
                 }
             }
             LinkRef::Medium(index) => {
@@ -234,6 +236,7 @@ impl<K: Key> Network<K> {
                     packets: c.delivered,
                     bytes: c.delivered_bytes,
                     marks: 0,
+                    air: Some(c.airtime),
                 }
             }
         }
@@ -267,6 +270,8 @@ pub(crate) struct LinkCounters {
     pub(crate) bytes: u64,
     /// Packets marked instead of dropped.
     pub(crate) marks: u64,
+    /// What happened on the air of a medium.
+    pub(crate) air: Option<AirCounters>,
 }
 
 /// Whether the narrow key can order the events of a scenario.

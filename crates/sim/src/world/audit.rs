@@ -174,7 +174,10 @@ fn fastest(scenario: &Scenario, subflow: &Subflow) -> u64 {
         let first = match hop {
             Hop::Wire { link, forward: true } => scenario.links[link].forward.rate_bps,
             Hop::Wire { link, forward: false } => scenario.links[link].reverse.rate_bps,
-            Hop::Medium { medium, .. } => scenario.media[medium].rate_bps,
+            Hop::Medium { medium, .. } => {
+                let rates = scenario.media[medium].transmitters.iter().flat_map(|of| &of.rates);
+                rates.map(|step| step.rate_bps).max().expect("a station has a rate")
+            }
         };
         let of_hop = scenario.changes.iter().filter(|change| is_about(change.target, hop));
         of_hop.filter_map(|change| change.rate_bps).fold(first, u64::max)

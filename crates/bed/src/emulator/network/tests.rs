@@ -1,8 +1,9 @@
 use super::*;
 use crate::emulator::testing::{MS, chain, wire};
-use anabranch_link::{Medium, Wire, medium_config, wire_config};
+use anabranch_link::{Medium, MediumConfig, Wire, wire_config};
 use anabranch_scenario::model::{
-    self, ChangeTarget, CoDel, Discipline, Jitter, JitterDistribution, Link, Loss, QueueLimit, Red, Trace,
+    self, AfterFailure, ChangeTarget, CoDel, Discipline, Framing, Jitter, JitterDistribution, Link, Loss,
+    QueueLimit, RateStep, Red, Trace, Transmitter,
 };
 use proptest::prelude::*;
 
@@ -246,21 +247,30 @@ fn the_queue_of_a_link_is_counted_as_of_now() {
 }
 
 fn radio() -> model::Medium {
+    let only = RateStep { rate_bps: 11_000_000, loss: Loss::Bernoulli(0.3) };
+    let sender = Transmitter { rates: vec![only], start: 0 };
     model::Medium {
         name: "radio".to_owned(),
         stations: vec![0, 1, 2],
         rate_bps: 11_000_000,
+        transmitters: vec![sender; 3],
+        fallback: None,
         basic_rate_bps: 1_000_000,
+        lowest_rate_bps: 1_000_000,
         delay: 1_000,
         queue: QueueLimit::Packets(10),
-        loss: Loss::Bernoulli(0.3),
+        ack_loss: Loss::Bernoulli(0.05),
         slot: 20_000,
         sifs: 10_000,
-        preamble: 192_000,
+        framing: Framing { preamble: 192_000, control_preamble: 192_000, symbol: None, extension: 0 },
         mac_header_bytes: 28,
         cw_min: 31,
         cw_max: 1023,
         retry_limit: 3,
+        long_retry_limit: 4,
+        rts_threshold_bytes: None,
+        after_failure: AfterFailure::Extended,
+        backoff_when_busy: true,
     }
 }
 
@@ -272,7 +282,7 @@ fn packets_on_a_medium_fare_as_on_one_driven_by_hand() {
     let (left, right) = (hop(0, 2), hop(1, 2));
     let mut network = Network::new(&scenario, 7, [(&left[..], 0), (&right[..], 1)]);
     let rng = Streams::new(7).stream("medium/0");
-    let mut by_hand = Medium::new(medium_config(&radio()), 3, rng);
+    let mut by_hand = Medium::new(MediumConfig::from(&radio()), rng);
 
     let (mut seen, mut expected) = (Vec::new(), Vec::new());
     let mut refused = 0;
@@ -296,12 +306,14 @@ fn packets_on_a_medium_fare_as_on_one_driven_by_hand() {
     }
     seen.extend(all(&mut network, NEVER).0);
     bring(&mut by_hand, NEVER);
-    assert!(refused > 0 && by_hand.counters().lost > 0 && by_hand.counters().collisions > 0);
+    assert!(refused > 0 && by_hand.counters().lost > 0 && by_hand.counters().airtime.collisions > 0);
     assert_eq!(seen, expected);
     let mut counters = Counters::default();
     network.count(NEVER, &mut counters);
     let lost: u64 = counters.routes.iter().map(|route| route.lost_queue + route.lost_random).sum();
     assert_eq!(lost, 400 - seen.len() as u64);
+    let air = counters.links.last().and_then(|medium| medium.air);
+    assert_eq!(air, Some(by_hand.counters().airtime));
 }
 
 #[test]
