@@ -219,6 +219,31 @@ fn main() {
             ],
         );
     }
+    for queue in ["{ kind = 'codel' }", "{ kind = 'fq_codel' }", "{ kind = 'red', limit = '200 packets' }"] {
+        table(
+            "aqm",
+            SUBJECT,
+            &[("link.bottleneck.queue", queue)],
+            &[
+                ("goodput, Mbit/s", |run| format!("{:.2}", mbps(run, "subject"))),
+                ("beside Reno", |run| format!("{:.2}", mbps(run, "standard"))),
+                ("mean queue, packets", |run| format!("{:.1}", bottleneck(run, "mean_queue_packets"))),
+                ("drops", |run| format!("{}", bottleneck(run, "drops"))),
+            ],
+        );
+    }
+    for name in ["jitter", "reordering"] {
+        table(
+            name,
+            SUBJECT,
+            &[],
+            &[
+                ("goodput, Mbit/s", |run| format!("{:.2}", mbps(run, "subject"))),
+                ("retransmits", |run| format!("{}", flow(run, "subject", "retransmits"))),
+                ("drops", |run| format!("{}", flow(run, "subject", "drops"))),
+            ],
+        );
+    }
     table(
         "wireless",
         SUBJECT,
