@@ -57,6 +57,8 @@ pub struct Measurements {
     pub environment: Option<Environment>,
     /// Further files of the folder: names (letters, digits, `-`, `_`, `.`) and contents.
     pub attachments: Vec<(String, Vec<u8>)>,
+    /// Names of further files that the engine has written itself, into [`crate::Staging::aside`].
+    pub written: Vec<String>,
 }
 
 /// The machine a run was measured on, and whether its figures count.

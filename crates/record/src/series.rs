@@ -1,7 +1,8 @@
 //! `series.parquet`: the time series of a run in long form.
 //!
 //! Columns: `time_s`, `connection`, `subflow`, `link` (null where they do not apply), `metric`, `value`.
-//! Rows are ordered by series, then by time. The file holds nothing that depends on the machine or the build.
+//! Rows are ordered by series, then by time. The file's metadata has unit and meaning of each metric. It holds nothing
+//! that depends on the machine or the build.
 
 use std::{collections::BTreeMap, fs::File, path::Path, sync::Arc};
 
@@ -11,6 +12,7 @@ use parquet::{
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType},
     errors::ParquetError,
     file::{
+        metadata::KeyValue,
         properties::WriterProperties,
         reader::{FileReader, RowGroupReader, SerializedFileReader},
         writer::{SerializedFileWriter, SerializedRowGroupWriter},
@@ -20,6 +22,7 @@ use parquet::{
 
 use crate::{
     Error,
+    metrics::{self, Of},
     model::{Scope, Series},
     summary::columns,
 };
@@ -66,6 +69,7 @@ fn encode(series: &[Series]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_created_by("anabranch".to_owned())
         .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(dictionary(series))
         .build();
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
@@ -85,6 +89,23 @@ fn encode(series: &[Series]) -> Result<Vec<u8>, ParquetError> {
         rows.close()?;
     }
     writer.into_inner()
+}
+
+/// Unit and meaning of every metric that a file has: `subflow.srtt_s.unit` and `subflow.srtt_s.meaning`.
+fn dictionary(series: &[Series]) -> Option<Vec<KeyValue>> {
+    let mut names: Vec<(Of, &str)> = series.iter().map(|one| (Of::scope(&one.scope), one.metric)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let known = names.into_iter().filter_map(|(of, name)| metrics::find(metrics::SERIES, of, name));
+    let entries: Vec<KeyValue> = known
+        .flat_map(|metric| {
+            let entry = |what: &str, text: &str| {
+                KeyValue::new(format!("{}.{}.{what}", metric.of.name(), metric.name), text.to_owned())
+            };
+            [entry("unit", metric.unit), entry("meaning", metric.meaning)]
+        })
+        .collect();
+    (!entries.is_empty()).then_some(entries)
 }
 
 /// A stretch of one series.
@@ -325,6 +346,28 @@ mod tests {
         let metadata = reader.metadata().file_metadata();
         assert_eq!(metadata.created_by(), Some("anabranch"));
         assert_eq!(metadata.key_value_metadata(), None);
+    }
+
+    #[test]
+    fn the_file_explains_its_metrics() {
+        let one = |scope, metric| Series { scope, metric, points: vec![(0, 1.0)] };
+        let subflow = || Scope::Subflow("c".into(), "s".into());
+        let series =
+            [one(subflow(), "srtt_s"), one(Scope::Link("l".into()), "queue_packets"), one(subflow(), "new")];
+        let bytes = to_parquet(&series).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let entries = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let found: Vec<_> = entries.iter().map(|one| (one.key.as_str(), one.value.as_deref())).collect();
+        let meaning = |of, name| metrics::find(metrics::SERIES, of, name).map(|metric| metric.meaning);
+        assert_eq!(
+            found,
+            [
+                ("subflow.srtt_s.unit", Some("s")),
+                ("subflow.srtt_s.meaning", meaning(Of::Subflow, "srtt_s")),
+                ("link.queue_packets.unit", Some("packets")),
+                ("link.queue_packets.meaning", meaning(Of::Link, "queue_packets")),
+            ]
+        );
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, io, os::fd::BorrowedFd};
 
-use anabranch_record::model::Measurements;
+use anabranch_record::{
+    metrics::{self, Engines},
+    model::Measurements,
+};
 use anabranch_scenario::model::{Protocol, Scenario};
 
 use crate::{
@@ -135,7 +138,10 @@ impl<'a> Observer<'a> {
     /// If the readings did not go on until the end of the window.
     pub(super) fn measurements(self) -> Measurements {
         let summary = self.sampler.summary().expect("all readings that were due have been taken");
-        Measurements { summary, series: self.sampler.series(), ..Measurements::default() }
+        let measured = Measurements { summary, series: self.sampler.series(), ..Measurements::default() };
+        let unknown = || metrics::unregistered(Engines::Kernel, &measured);
+        debug_assert!(unknown().is_empty(), "crates/record/src/metrics.rs lacks {:?}", unknown());
+        measured
     }
 }
 

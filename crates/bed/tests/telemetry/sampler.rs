@@ -9,7 +9,10 @@ use anabranch_bed::{
         sockets,
     },
 };
-use anabranch_record::model::{Scope, Series, Summary};
+use anabranch_record::{
+    metrics::{Engines, unregistered},
+    model::{Measurements, Scope, Series, Summary},
+};
 use anabranch_scenario::model::{Protocol::Mptcp, Scenario};
 use anabranch_sim::Control;
 
@@ -170,6 +173,8 @@ fn names_are_the_simulator_s_but_for_what_no_kernel_tells() {
     };
     let series = sampler.series();
     assert!(of_both(&series).is_superset(&of_both(&simulated.series)), "{:?}", of_both(&simulated.series));
+    let measured = Measurements { summary, series, ..Measurements::default() };
+    assert_eq!(unregistered(Engines::Kernel, &measured), [""; 0], "the dictionary knows every name");
 }
 
 #[test]
