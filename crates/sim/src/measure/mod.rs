@@ -4,7 +4,10 @@ mod summary;
 
 use anabranch_cc::SSTHRESH_INFINITE;
 use anabranch_link::Nanos;
-use anabranch_record::model::{Measurements, Scope, Series};
+use anabranch_record::{
+    metrics::{self, Engines},
+    model::{Measurements, Scope, Series},
+};
 use anabranch_scenario::model::QueueLimit;
 
 use crate::{
@@ -213,7 +216,11 @@ impl<K: Key> World<'_, K> {
     pub(crate) fn measurements(mut self) -> Measurements {
         let begin = self.meter.begin.take().expect("the window begins before the run ends");
         let end = self.meter.end.take().expect("and ends with it at the latest");
-        Measurements { summary: self.summary(&begin, &end), series: self.series(), ..Measurements::default() }
+        let summary = self.summary(&begin, &end);
+        let measured = Measurements { summary, series: self.series(), ..Measurements::default() };
+        let unknown = || metrics::unregistered(Engines::Sim, &measured);
+        debug_assert!(unknown().is_empty(), "crates/record/src/metrics.rs lacks {:?}", unknown());
+        measured
     }
 
     fn series(&mut self) -> Vec<Series> {
