@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 Doubles = npt.NDArray[np.float64]
 
+#: The packets of a run, in its folder.
+PACKETS = "packets.pcapng"
+
+#: What its subflows did, in its folder.
+EVENTS = "events.qlog"
+
 
 class Subject(NamedTuple):
     """What a figure or a series is about; all None: the whole run."""
@@ -43,6 +49,13 @@ class Figure(NamedTuple):
     subject: Subject
     metric: str
     value: float
+
+
+class Exported(NamedTuple):
+    """What has been exported: the host whose view it is, and how many packets."""
+
+    host: str
+    packets: int
 
 
 class OneSeries(NamedTuple):
@@ -155,6 +168,44 @@ class Run:
     def invalid(self) -> tuple[str, ...]:
         """Why its figures do not count; empty if they do."""
         return tuple(self.environment.get("invalid", ()))
+
+    @property
+    def packets(self) -> Path | None:
+        """The packets of every path as a pcapng file, if they were asked for (``capture=True``)."""
+        return self._file(PACKETS)
+
+    @property
+    def qlog(self) -> Path | None:
+        """What every subflow did, event by event, as a qlog file, if it was asked for (``qlog=True``)."""
+        return self._file(EVENTS)
+
+    def export_packets(self, path: str | PathLike[str], host: str | None = None) -> Exported:
+        """Write what one host sees of the packets as a classic pcap file.
+
+        A capture shows each packet where it enters the network and where it leaves it; programs that follow
+        TCP want the view of one host.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        host
+            A node at which a flow begins or ends; the opener of the first connection unless given.
+
+        Returns
+        -------
+        Exported
+            The host, and the number of packets.
+
+        Raises
+        ------
+        RunFolderError
+            If the run has no packets, or none of that host.
+        """
+        return Exported(*_engine.export_packets(self.path, host, path))
+
+    def _file(self, name: str) -> Path | None:
+        return self.path / name if name in self.manifest["files"] else None
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ mod _engine {
     #[pymodule_export]
     use crate::error::{AnabranchError, Cancelled, OutputError, RunError, RunFolderError, ScenarioError};
     #[pymodule_export]
-    use crate::runs::{open_run, read_series};
+    use crate::runs::{export_packets, open_run, read_series};
     #[pymodule_export]
     use crate::scenario::Scenario;
     use pyo3::prelude::*;

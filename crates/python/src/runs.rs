@@ -14,6 +14,19 @@ pub(crate) fn open_run(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     Ok(serde_json::to_string(&folder.manifest).expect("a manifest is JSON"))
 }
 
+/// Writes what a host sees of the packets of a run as classic pcap; returns the host and the number of packets.
+#[pyfunction]
+pub(crate) fn export_packets(
+    py: Python<'_>,
+    run: PathBuf,
+    host: Option<String>,
+    to: PathBuf,
+) -> PyResult<(String, u64)> {
+    let export = || record::export_packets(&record::open(&run)?, host.as_deref(), &to);
+    let exported = py.detach(export).map_err(Failure::from)?;
+    Ok((exported.host, exported.packets))
+}
+
 /// One time series; times and values are little-endian doubles.
 #[derive(IntoPyObject)]
 pub(crate) struct SeriesColumns<'py> {
