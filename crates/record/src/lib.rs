@@ -5,7 +5,7 @@
 //! | file             | content                                                                |
 //! |------------------|------------------------------------------------------------------------|
 //! | `run.json`       | the manifest: identity of the run, size and hash of the other files    |
-//! | `summary.json`   | the figures, nested by run, connection, subflow and link               |
+//! | `summary.json`   | the figures, nested by what they are about                             |
 //! | `summary.csv`    | the same figures in long form                                          |
 //! | `series.parquet` | the time series in long form                                           |
 //!
@@ -17,6 +17,7 @@ mod error;
 mod folder;
 mod identity;
 mod manifest;
+pub mod memory;
 pub mod model;
 mod series;
 mod summary;

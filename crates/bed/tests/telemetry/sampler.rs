@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, net::SocketAddr, os::fd::AsFd as _};
 use anabranch_bed::{
     plan::{ConnectionPlan, Plan},
     telemetry::{
-        ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler, SubflowSample, mib,
-        sockets,
+        ConnectionReading, DatagramReading, EndMemory, LinkReading, Readings, Sample, Sampler, SubflowSample,
+        mib, sockets,
     },
 };
 use anabranch_record::model::{Scope, Series, Summary};
@@ -345,13 +345,14 @@ fn figures_need_a_whole_window() {
 fn memory_is_a_series_of_the_connection() {
     let sampler = run(|second| {
         let mut readings = readings(vec![], 0);
-        readings.connections[0].receive_memory_bytes = Some(1000 * second);
+        let receive_bytes = 1000 * second;
+        readings.connections[0].memory[1] = Some(EndMemory { send_bytes: 0, receive_bytes });
         readings
     });
     let series = sampler.series();
     let connection = Scope::Connection("up".into());
     assert_eq!(points(&series, &connection, "receive_memory_bytes")[3], (4 * SECOND, 4000.0));
-    assert!(points(&series, &connection, "send_memory_bytes").is_empty());
+    assert_eq!(points(&series, &connection, "send_memory_bytes")[3], (4 * SECOND, 0.0));
 }
 
 #[test]
