@@ -39,8 +39,8 @@ USUAL_METRICS = frozenset(
     }
 )
 
-#: Connections, subflows, interfaces and hosts of which figures are shown unless they are asked for; with more,
-#: those of the whole run are.
+#: Connections, subflows, interfaces and hosts of which figures are shown unless they are asked for; with
+#: more, those of the whole run are.
 MAX_SUBJECTS = 24
 
 
