@@ -356,6 +356,35 @@ fn memory_is_a_series_of_the_connection() {
 }
 
 #[test]
+fn means_and_peaks_of_memory_are_of_the_window_and_of_both_ends_hosts() {
+    let text = SCENARIO.replace(r#"interval = "1 s""#, r#"interval = "1 s", memory = true"#);
+    let scenario = anabranch_scenario::load(&text, "two-paths.toml", &[]).expect("a valid scenario").scenario;
+    let mut sampler = Sampler::new(&scenario, &plan());
+    while let Some(due) = sampler.due() {
+        let mut readings = readings(vec![], 0);
+        let held = due / SECOND * 100;
+        let end = |send_bytes, receive_bytes| Some(EndMemory { send_bytes, receive_bytes });
+        readings.connections[0].memory = [end(3 * held, 0), end(0, held)];
+        sampler.take(due, &readings);
+    }
+    let summary = sampler.summary().expect("the window has passed");
+    let of = |scope: &Scope, metric| figure(&summary, scope, metric);
+    // The window has the readings at 2 s to 8 s.
+    let connection = Scope::Connection("up".into());
+    assert_eq!(of(&connection, "send_memory_peak_bytes"), Some(2400.0));
+    assert_eq!(of(&connection, "receive_memory_mean_bytes"), Some(500.0));
+    let [client, server] = ["client", "server"].map(|name| Scope::Node(name.into()));
+    assert_eq!(of(&client, "send_memory_mean_bytes"), Some(1500.0));
+    assert_eq!(
+        (of(&client, "receive_memory_peak_bytes"), of(&server, "send_memory_peak_bytes")),
+        (Some(0.0), Some(0.0))
+    );
+    assert_eq!(of(&server, "receive_memory_peak_bytes"), Some(800.0));
+    let series = sampler.series();
+    assert_eq!(points(&series, &server, "receive_memory_bytes")[9], (10 * SECOND, 1000.0));
+}
+
+#[test]
 fn a_real_transfer_has_the_figures_of_what_was_sent() {
     lab::in_namespace("a_real_transfer_has_the_figures_of_what_was_sent", || {
         const BYTES: u64 = 2_000_000;
