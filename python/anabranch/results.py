@@ -35,12 +35,20 @@ class Subject(NamedTuple):
     connection: str | None = None
     subflow: str | None = None
     link: str | None = None
+    node: str | None = None
 
     def __str__(self) -> str:
         """Name as in tables and legends."""
+        if self.node is not None:
+            return f"node {self.node}" if self.link is None else f"interface {self.node}/{self.link}"
         if self.link is not None:
             return f"link {self.link}"
         return "/".join(name for name in (self.connection, self.subflow) if name is not None) or "run"
+
+    @property
+    def is_at_a_node(self) -> bool:
+        """Whether it is about a flow, an interface or a host: neither the whole run nor a link."""
+        return self.connection is not None or self.node is not None
 
 
 class Figure(NamedTuple):
@@ -70,6 +78,8 @@ class OneSeries(NamedTuple):
 class Series:
     """The time series of a run, in long form: time_s, connection, subflow, link, metric, value.
 
+    Where a series is of a node or of its interface there is a column node before metric.
+
     Parameters
     ----------
     folder
@@ -84,7 +94,7 @@ class Series:
         """Every series as arrays, in the order of the file; needs no further package."""
         return tuple(
             OneSeries(
-                Subject(one["connection"], one["subflow"], one["link"]),
+                Subject(one["connection"], one["subflow"], one["link"], one["node"]),
                 one["metric"],
                 np.frombuffer(one["times_s"], dtype="<f8"),
                 np.frombuffer(one["values"], dtype="<f8"),
@@ -209,7 +219,7 @@ class Run:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """``summary.json``: figures nested by run, connections, subflows and links."""
+        """``summary.json``: figures nested by what they are about."""
         summary: dict[str, Any] = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
         return summary
 
@@ -219,7 +229,12 @@ class Run:
         with (self.path / "summary.csv").open(encoding="utf-8", newline="") as file:
             return tuple(
                 Figure(
-                    Subject(row["connection"] or None, row["subflow"] or None, row["link"] or None),
+                    Subject(
+                        row["connection"] or None,
+                        row["subflow"] or None,
+                        row["link"] or None,
+                        row.get("node") or None,
+                    ),
                     row["metric"],
                     float(row["value"]),
                 )

@@ -11,11 +11,13 @@
 pub mod medium;
 mod rate;
 pub mod rng;
+mod tally;
 pub mod wire;
 
 pub use medium::{Medium, MediumConfig};
 pub use rate::ByteTime;
 pub use rng::{Probability, Rng, Streams};
+pub use tally::Tally;
 pub use wire::{Limit, Offer, Wire, WireConfig};
 
 /// Time in nanoseconds.

@@ -16,7 +16,7 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+src.", env!("ANABRANC
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use crate::catalogue::{list_algorithms, list_links, list_path_managers, list_schedulers};
+    use crate::catalogue::{list_algorithms, list_links, list_path_managers, list_radios, list_schedulers};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]

@@ -33,6 +33,7 @@ pub(crate) struct SeriesColumns<'py> {
     connection: Option<String>,
     subflow: Option<String>,
     link: Option<String>,
+    node: Option<String>,
     metric: String,
     times_s: Bound<'py, PyBytes>,
     values: Bound<'py, PyBytes>,
@@ -46,16 +47,19 @@ pub(crate) fn read_series(py: Python<'_>, path: PathBuf) -> PyResult<Vec<SeriesC
 }
 
 fn columns(py: Python<'_>, series: RecordedSeries) -> SeriesColumns<'_> {
-    let (connection, subflow, link) = match series.scope {
-        Scope::Run => (None, None, None),
-        Scope::Connection(name) => (Some(name), None, None),
-        Scope::Subflow(connection, name) => (Some(connection), Some(name), None),
-        Scope::Link(name) => (None, None, Some(name)),
+    let (connection, subflow, link, node) = match series.scope {
+        Scope::Run => (None, None, None, None),
+        Scope::Connection(name) => (Some(name), None, None, None),
+        Scope::Subflow(connection, name) => (Some(connection), Some(name), None, None),
+        Scope::Link(name) => (None, None, Some(name), None),
+        Scope::Interface(node, link) => (None, None, Some(link), Some(node)),
+        Scope::Node(name) => (None, None, None, Some(name)),
     };
     SeriesColumns {
         connection,
         subflow,
         link,
+        node,
         metric: series.metric,
         times_s: doubles(py, &series.times_s),
         values: doubles(py, &series.values),

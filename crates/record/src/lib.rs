@@ -5,7 +5,7 @@
 //! | file             | content                                                                |
 //! |------------------|------------------------------------------------------------------------|
 //! | `run.json`       | the manifest: identity of the run, size and hash of the other files    |
-//! | `summary.json`   | the figures, nested by run, connection, subflow and link               |
+//! | `summary.json`   | the figures, nested by what they are about                             |
 //! | `summary.csv`    | the same figures in long form                                          |
 //! | `series.parquet` | the time series in long form                                           |
 //! | further files    | those that the engine was asked for: `packets.pcapng` and others       |
@@ -18,6 +18,7 @@ mod error;
 mod folder;
 mod identity;
 mod manifest;
+pub mod memory;
 pub mod metrics;
 pub mod model;
 mod pcap;

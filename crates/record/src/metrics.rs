@@ -30,6 +30,10 @@ pub enum Of {
     Subflow,
     /// Directions of links, and media.
     Link,
+    /// Interfaces of nodes.
+    Interface,
+    /// Hosts.
+    Node,
 }
 
 impl Of {
@@ -40,6 +44,8 @@ impl Of {
             Scope::Connection(_) => Of::Connection,
             Scope::Subflow(..) => Of::Subflow,
             Scope::Link(_) => Of::Link,
+            Scope::Interface(..) => Of::Interface,
+            Scope::Node(_) => Of::Node,
         }
     }
 
@@ -50,6 +56,8 @@ impl Of {
             Of::Connection => "connection",
             Of::Subflow => "subflow",
             Of::Link => "link",
+            Of::Interface => "interface",
+            Of::Node => "node",
         }
     }
 }
@@ -81,7 +89,7 @@ const fn kernel(of: Of, name: &'static str, unit: &'static str, meaning: &'stati
     Metric { of, name, unit, engines: Engines::Kernel, meaning }
 }
 
-use Of::{Connection, Link, Run, Subflow};
+use Of::{Connection, Interface, Link, Node, Run, Subflow};
 
 /// Figures of the summary: over the scenario's window unless they say otherwise.
 #[rustfmt::skip]
@@ -89,6 +97,15 @@ pub static FIGURES: &[Metric] = &[
     both(Run, "goodput_bps", "bit/s", "sum over the connections"),
     both(Run, "jain_index", "1", "fairness of the connections' goodputs (Jain 1984): 1 if they are equal"),
     both(Run, "packet_hops", "packets", "packets, data or not, carried over one link each, in the whole run"),
+    both(Run, "energy_linear_j", "J", "of all interfaces, by the linear model"),
+    both(Run, "energy_huang_j", "J", "of all interfaces, by the model with states"),
+    both(Run, "energy_huang_tail_j", "J", "of this, in tails"),
+    both(Run, "energy_linear_per_bit_j", "J/bit", "by the linear model, per bit delivered by flows over interfaces"),
+    both(Run, "energy_huang_per_bit_j", "J/bit", "by the model with states, per bit delivered by flows over interfaces"),
+    both(Run, "energy_huang_no_tail_per_bit_j", "J/bit", "the same without tails"),
+    both(Run, "bits_per_joule_linear", "bit/J", "delivered by flows over interfaces, per energy by the linear model"),
+    both(Run, "bits_per_joule_huang", "bit/J", "delivered by flows over interfaces, per energy by the model with states"),
+    both(Run, "bits_per_joule_huang_no_tail", "bit/J", "the same without tails"),
     both(Connection, "goodput_bps", "bit/s", "payload delivered in order to the application"),
     both(Connection, "bytes_delivered", "B", "the same in bytes"),
     both(Connection, "completion_s", "s", "from opening to the delivery of a file's last byte; absent until then"),
@@ -102,6 +119,12 @@ pub static FIGURES: &[Metric] = &[
     kernel(Connection, "reinjected_bytes", "B", "of MPTCP: data-level bytes sent again"),
     sim(Connection, "duplicates", "packets", "of MPTCP: segments that came twice, in the whole run"),
     sim(Connection, "out_of_order_max_bytes", "B", "of MPTCP: most that waited for a gap to be filled, in the whole run"),
+    both(Connection, "send_memory_peak_bytes", "B", "held for sending at both ends, most of all samples"),
+    both(Connection, "send_memory_mean_bytes", "B", "held for sending at both ends, mean over samples"),
+    both(Connection, "receive_memory_peak_bytes", "B", "received at both ends and not read, most of all samples"),
+    both(Connection, "receive_memory_mean_bytes", "B", "received at both ends and not read, mean over samples"),
+    sim(Connection, "out_of_order_peak_bytes", "B", "of MPTCP: out of order at the data level, most of all samples"),
+    sim(Connection, "out_of_order_mean_bytes", "B", "of MPTCP: out of order at the data level, mean over samples"),
     both(Subflow, "throughput_bps", "bit/s", "payload newly acknowledged on the subflow"),
     both(Subflow, "packets_sent", "packets", "data packets sent, retransmissions counted"),
     both(Subflow, "retransmits", "packets", "data packets sent again on the same subflow"),
@@ -112,20 +135,41 @@ pub static FIGURES: &[Metric] = &[
     both(Subflow, "mean_cwnd_packets", "packets", "congestion window, mean over samples"),
     both(Subflow, "mean_srtt_s", "s", "smoothed round-trip time, mean over samples"),
     both(Subflow, "min_rtt_s", "s", "smallest sample of the round-trip time, in the whole run"),
+    sim(Subflow, "out_of_order_peak_bytes", "B", "out of order in the subflow, most of all samples"),
+    sim(Subflow, "out_of_order_mean_bytes", "B", "out of order in the subflow, mean over samples"),
     both(Link, "drops", "packets", "packets dropped by the queue, or because the link was down"),
     both(Link, "losses", "packets", "packets lost to noise"),
     both(Link, "packets", "packets", "packets carried"),
     both(Link, "throughput_bps", "bit/s", "carried, with headers"),
     both(Link, "utilization", "1", "`throughput_bps` over the rate at the beginning"),
     both(Link, "mean_queue_packets", "packets", "queue length, the packet in transmission included; mean over samples"),
+    both(Interface, "bytes_up", "B", "sent by the node, with headers, lost on the way or not"),
+    both(Interface, "bytes_down", "B", "received by the node, with headers"),
+    both(Interface, "active_s", "s", "time of the bins with traffic"),
+    both(Interface, "promotions", "1", "changes from idle to active"),
+    both(Interface, "energy_linear_j", "J", "by the linear model"),
+    both(Interface, "energy_huang_j", "J", "by the model with states: the sum of all states"),
+    both(Interface, "energy_huang_promotion_j", "J", "of this, in promotions"),
+    both(Interface, "energy_huang_active_j", "J", "of this, while bytes move"),
+    both(Interface, "energy_huang_tail_j", "J", "of this, in tails"),
+    both(Interface, "energy_huang_idle_j", "J", "of this, while idle"),
+    both(Interface, "energy_huang_tail_left_j", "J", "rest of the tail at the window's end, not in the sum"),
+    both(Interface, "energy_linear_per_bit_j", "J/bit", "by the linear model, per bit carried in both directions"),
+    both(Interface, "energy_huang_per_bit_j", "J/bit", "by the model with states, per bit carried in both directions"),
+    both(Interface, "energy_huang_no_tail_per_bit_j", "J/bit", "the same without tails"),
+    both(Node, "send_memory_peak_bytes", "B", "held for sending by ends at the host, most of all samples"),
+    both(Node, "send_memory_mean_bytes", "B", "held for sending by ends at the host, mean over samples"),
+    both(Node, "receive_memory_peak_bytes", "B", "received by ends at the host and not read, most of all samples"),
+    both(Node, "receive_memory_mean_bytes", "B", "received by ends at the host and not read, mean over samples"),
 ];
 
 /// Series: one point per `measure.interval`.
 #[rustfmt::skip]
 pub static SERIES: &[Metric] = &[
     both(Connection, "goodput_bps", "bit/s", "payload delivered in order to the application, since the last point"),
-    kernel(Connection, "receive_memory_bytes", "B", "memory of the receiver's socket, with the kernel's own overhead"),
-    kernel(Connection, "send_memory_bytes", "B", "memory of the sender's socket, with the kernel's own overhead"),
+    both(Connection, "send_memory_bytes", "B", "held for sending at both ends: not acknowledged at the data level"),
+    both(Connection, "receive_memory_bytes", "B", "received at both ends and not read by the application"),
+    sim(Connection, "out_of_order_bytes", "B", "of MPTCP: received out of order at the data level, at both ends"),
     both(Subflow, "cwnd_packets", "packets", "congestion window"),
     both(Subflow, "ssthresh_packets", "packets", "slow-start threshold; absent while it is unbounded"),
     both(Subflow, "srtt_s", "s", "smoothed round-trip time; absent before the first sample"),
@@ -140,7 +184,12 @@ pub static SERIES: &[Metric] = &[
     kernel(Subflow, "peer_window_bytes", "B", "window that the peer offers"),
     kernel(Subflow, "rwnd_limited_s", "s", "time for which the peer's window has kept data back, from the start"),
     kernel(Subflow, "sndbuf_limited_s", "s", "time for which the send buffer has kept data back, from the start"),
+    sim(Subflow, "out_of_order_bytes", "B", "received out of order in the subflow, at both ends"),
     both(Link, "queue_packets", "packets", "queue length, the packet in transmission included"),
+    both(Interface, "power_linear_w", "W", "by the linear model; a point at the end of each bin, the mean over it"),
+    both(Interface, "power_huang_w", "W", "by the model with states; a point at the end of each bin, the mean over it"),
+    both(Node, "send_memory_bytes", "B", "held for sending by the ends at the host"),
+    both(Node, "receive_memory_bytes", "B", "received by the ends at the host and not read by the application"),
 ];
 
 /// The entry of a metric in one of the tables.
@@ -207,7 +256,7 @@ mod tests {
                     "s" => "_s",
                     "J" => "_j",
                     "W" => "_w",
-                    "J/bit" => "_j_per_bit",
+                    "J/bit" => "_per_bit_j",
                     _ => "",
                 };
                 assert!(metric.name.ends_with(ending), "{} in {}", metric.name, metric.unit);

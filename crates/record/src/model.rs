@@ -15,6 +15,10 @@ pub enum Scope {
     Subflow(String, String),
     /// One direction of a link, or a medium, by name (`r1-r2`, `r1-r2/reverse`).
     Link(String),
+    /// An interface, by the names of its node and of its link or medium.
+    Interface(String, String),
+    /// A host, by the name of its node.
+    Node(String),
 }
 
 /// One figure of the summary.

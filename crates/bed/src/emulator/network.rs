@@ -4,11 +4,15 @@
 //! media), and changes after links. Whoever drives the network offers packets at times that do not go back,
 //! and takes all events up to a time before offering a packet at that time.
 
-use anabranch_link::{Drop, Frame, Limit, Medium, MediumConfig, NEVER, Offer, Probability, Streams, Wire};
+use anabranch_link::{
+    Drop, Frame, Limit, Medium, MediumConfig, NEVER, Offer, Probability, Streams, Tally, Wire,
+};
 use anabranch_link::{WireConfig, medium::Delivery};
-use anabranch_scenario::model::{self, Change, ChangeTarget, Hop, Loss, QueueLimit, Scenario};
+use anabranch_scenario::model::{
+    self, Attachment, Change, ChangeTarget, Hop, Interface, Loss, QueueLimit, Scenario,
+};
 
-use super::counters::{Counters, LinkCounters, RouteCounters};
+use super::counters::{Counters, InterfaceCounters, LinkCounters, RouteCounters};
 use crate::Nanos;
 
 /// A packet on its way: where it is, and which buffer holds its bytes.
@@ -35,7 +39,7 @@ impl Frame for Parcel {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Wire(usize),
-    Medium { medium: usize, station: usize },
+    Medium { medium: usize, station: usize, to: usize },
     Exit(usize),
 }
 
@@ -74,6 +78,8 @@ pub(crate) struct Network {
     routes: Vec<RouteCounters>,
     /// Lost packets that have not been handed out yet.
     gone: Vec<Parcel>,
+    interfaces: Vec<Interface>,
+    tally: Tally,
 }
 
 impl Network {
@@ -122,6 +128,8 @@ impl Network {
             zero: 0,
             streams,
             gone: Vec::new(),
+            interfaces: scenario.interfaces.clone(),
+            tally: Tally::new(2 * scenario.links.len(), scenario.media.iter().map(|of| of.stations.len())),
         }
     }
 
@@ -187,6 +195,7 @@ impl Network {
         let arrived = wire.pop();
         self.heads[link] = wire.next_arrival();
         if !arrived {
+            self.tally.wire_lost(link, parcel.bytes);
             self.lose(parcel, Drop::Loss);
             return None;
         }
@@ -196,10 +205,15 @@ impl Network {
     fn advance_medium(&mut self, now: Nanos, link: usize) -> Option<Outcome> {
         let medium = &mut self.media[link - self.wires.len()];
         let mut arrived = None;
-        let (gone, routes) = (&mut self.gone, &mut self.routes);
+        let (gone, routes, tally) = (&mut self.gone, &mut self.routes, &mut self.tally);
+        let steps = &self.steps;
         medium.advance(now, |delivery| match delivery {
-            Delivery::Arrived(parcel) => arrived = Some(parcel),
+            Delivery::Arrived(parcel) => {
+                tally_medium(tally, steps[parcel.step as usize], parcel, true);
+                arrived = Some(parcel);
+            }
             Delivery::GivenUp(parcel) => {
+                tally_medium(tally, steps[parcel.step as usize], parcel, false);
                 routes[parcel.route as usize].count(Drop::Loss);
                 gone.push(parcel);
             }
@@ -216,7 +230,7 @@ impl Network {
                 Offer::First(arrives) => self.heads[index] = arrives,
                 Offer::Dropped(why) => self.lose(parcel, why),
             },
-            Step::Medium { medium, station } => {
+            Step::Medium { medium, station, .. } => {
                 let refused = self.media[medium].offer(now, station, parcel);
                 self.heads[self.wires.len() + medium] = self.media[medium].next_event();
                 if let Err(why) = refused {
@@ -305,7 +319,22 @@ impl Network {
         self.heads[self.wires.len() + index] = medium.next_event();
     }
 
-    /// Writes the counters of links and routes at `now`, to which the network has been brought.
+    /// What an interface has carried, as the simulator counts it: its node has sent what its link has transmitted, lost
+    /// or not, and received what has arrived at it.
+    fn carried_by(&self, interface: &Interface) -> InterfaceCounters {
+        let (up_bytes, down_bytes) = match interface.attachment {
+            Attachment::Link { link, sends_forward } => {
+                let (up, down) =
+                    (2 * link + usize::from(!sends_forward), 2 * link + usize::from(sends_forward));
+                let arrived = |wire: usize| self.wires[wire].counters().delivered_bytes;
+                (arrived(up) + self.tally.lost_by(up), arrived(down))
+            }
+            Attachment::Medium { medium, station } => self.tally.of_station(medium, station),
+        };
+        InterfaceCounters { up_bytes, down_bytes }
+    }
+
+    /// Writes the counters of links, routes and interfaces at `now`, to which the network has been brought.
     pub(crate) fn count(&mut self, now: Nanos, counters: &mut Counters) {
         counters.links.clear();
         counters.links.extend(self.wires.iter_mut().map(|wire| {
@@ -332,7 +361,17 @@ impl Network {
             }
         }));
         counters.routes.clone_from(&self.routes);
+        counters.interfaces.clear();
+        counters.interfaces.extend(self.interfaces.iter().map(|of| self.carried_by(of)));
     }
+}
+
+/// A packet has left its station on a medium, and arrived at the other unless it was given up.
+fn tally_medium(tally: &mut Tally, step: Step, parcel: Parcel, has_arrived: bool) {
+    let Step::Medium { medium, station, to } = step else {
+        unreachable!("a packet on a medium is at such a step")
+    };
+    tally.medium_carried(medium, station, has_arrived.then_some(to), parcel.bytes);
 }
 
 fn step(scenario: &Scenario, hop: Hop) -> Step {
@@ -341,10 +380,13 @@ fn step(scenario: &Scenario, hop: Hop) -> Step {
             assert!(link < scenario.links.len(), "the scenario has no link {link}");
             Step::Wire(2 * link + usize::from(!forward))
         }
-        Hop::Medium { medium, from, .. } => {
+        Hop::Medium { medium, from, to } => {
             let stations = &scenario.media[medium].stations;
-            let station = stations.iter().position(|&node| node == from);
-            Step::Medium { medium, station: station.expect("the scenario checked the stations") }
+            let station_of = |wanted| {
+                let station = stations.iter().position(|&node| node == wanted);
+                station.expect("the scenario checked the stations")
+            };
+            Step::Medium { medium, station: station_of(from), to: station_of(to) }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anabranch_link::{Limit, Medium, MediumConfig, Streams, Wire, WireConfig};
+use anabranch_link::{Limit, Medium, MediumConfig, Streams, Tally, Wire, WireConfig};
 use anabranch_scenario::model::{self, Hop, QueueLimit, Scenario};
 
 use super::{Heads, Key, MediumHop, Network, SINK, probability};
@@ -40,14 +40,15 @@ impl<K: Key> Network<K> {
             given_up: Vec::new(),
             log_drops: false,
             drop_log: Vec::new(),
+            tally: Tally::new(2 * scenario.links.len(), scenario.media.iter().map(|of| of.stations.len())),
         }
     }
 }
 
-/// Adds routes to a network; finds the same station again.
+/// Adds routes to a network; finds the same hop of a medium again.
 #[derive(Default)]
 pub(crate) struct Router {
-    stations: BTreeMap<(usize, usize), u32>,
+    stations: BTreeMap<(usize, usize, usize), u32>,
 }
 
 impl Router {
@@ -63,14 +64,18 @@ impl Router {
         for hop in hops {
             let code = match hop {
                 Hop::Wire { link, forward } => 2 * link + usize::from(!forward),
-                Hop::Medium { medium, from, .. } => {
+                Hop::Medium { medium, from, to } => {
                     let next = (network.wires.len() + network.medium_hops.len()) as u32;
-                    *self.stations.entry((medium, from)).or_insert_with(|| {
+                    *self.stations.entry((medium, from, to)).or_insert_with(|| {
                         let stations = &scenario.media[medium].stations;
-                        let station = stations.iter().position(|&node| node == from);
+                        let station_of = |wanted| {
+                            let station = stations.iter().position(|&node| node == wanted);
+                            station.expect("the scenario checked the stations") as u32
+                        };
                         network.medium_hops.push(MediumHop {
                             medium: medium as u32,
-                            station: station.expect("the scenario checked the stations") as u32,
+                            station: station_of(from),
+                            to: station_of(to),
                         });
                         next
                     }) as usize

@@ -1,8 +1,9 @@
 //! The network: wires, media, routes, and the packets on them.
 
 pub(crate) mod build;
+mod interfaces;
 
-use anabranch_link::{Drop, Medium, Nanos, Offer, Probability, Streams, Wire, medium::Delivery};
+use anabranch_link::{Drop, Medium, Nanos, Offer, Probability, Streams, Tally, Wire, medium::Delivery};
 use anabranch_scenario::model::{Change, ChangeTarget, Loss, Scenario};
 
 use crate::{
@@ -18,6 +19,8 @@ const SINK: u32 = 1 << 31;
 struct MediumHop {
     medium: u32,
     station: u32,
+    /// The station that receives.
+    to: u32,
 }
 
 /// All links and the packets on them.
@@ -39,6 +42,7 @@ pub(crate) struct Network<K> {
     given_up: Vec<Packet>,
     log_drops: bool,
     drop_log: Vec<(Nanos, Packet)>,
+    tally: Tally,
 }
 
 impl<K: Key> Network<K> {
@@ -63,6 +67,7 @@ impl<K: Key> Network<K> {
         self.heads.set(link, wire.next_arrival());
         self.hops += 1;
         if !arrived {
+            self.tally.wire_lost(link, u32::from(packet.bytes));
             self.lose(now, packet);
             return None;
         }
@@ -99,7 +104,7 @@ impl<K: Key> Network<K> {
 
     #[cold]
     fn enter_medium(&mut self, now: Nanos, hop: u32, packet: Packet) {
-        let MediumHop { medium, station } = self.medium_hops[hop as usize - self.wires.len()];
+        let MediumHop { medium, station, .. } = self.medium_hops[hop as usize - self.wires.len()];
         let channel = &mut self.media[medium as usize];
         let refused: Result<(), Drop> = channel.offer(now, station as usize, packet);
         let next = channel.next_event();
@@ -121,10 +126,13 @@ impl<K: Key> Network<K> {
         let next = channel.next_event();
         self.heads.set(link, next);
         while let Some(packet) = self.given_up.pop() {
+            self.tally_medium(packet, false);
             self.lose(now, packet);
         }
         self.hops += u64::from(arrived.is_some());
-        arrived.and_then(|packet| self.forward(now, packet))
+        let packet = arrived?;
+        self.tally_medium(packet, true);
+        self.forward(now, packet)
     }
 
     #[cold]

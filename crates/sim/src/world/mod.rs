@@ -183,6 +183,7 @@ impl<K: Key> World<'_, K> {
                 self.net.change(time, change, index);
             }
             TimerKind::Sample => self.sample(),
+            TimerKind::EnergyBin => self.end_energy_bin(),
             TimerKind::Window => self.mark_window(),
         }
     }
