@@ -8,7 +8,7 @@ import sys
 import typer
 
 from anabranch._engine import VERSION
-from anabranch.cli import agreement, compare, lists, scenario
+from anabranch.cli import agreement, compare, lists, scenario, trace
 
 app = typer.Typer(
     name="anabranch",
@@ -24,6 +24,7 @@ app.command("check")(scenario.check)
 app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
 app.command("agreement", hidden=True)(agreement.agreement)
+app.add_typer(trace.app)
 
 
 def _print_version(wanted: bool) -> None:
