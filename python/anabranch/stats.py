@@ -39,46 +39,42 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = math.fsum(values) / count
     if count == 1:
         return Estimate(mean, None, size=1)
+    if min(values) == max(values):
+        # The mean of equal values, rounded, may not be the value, and their variance not zero.
+        return Estimate(values[0], 0.0, count)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half_width = t_quantile(0.5 + CONFIDENCE / 2, count - 1) * math.sqrt(variance / count)
     return Estimate(mean, half_width, size=count)
 
 
-def ratio(first: Sequence[float], other: Sequence[float]) -> Estimate | None:
-    """Return the mean of ``other`` over that of ``first``, two independent samples, with its interval.
+def ratio(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
+    """Return the mean of the second values over that of the first, with its interval; pairs are independent.
 
-    The variance of the ratio is that of Taylor's first order, (s2²/n2 + r² s1²/n1) / m1², its degrees of
-    freedom those of Welch and Satterthwaite for the two terms, rounded down.
+    The ratio estimator of survey sampling: the variance of r is s²/n / m1², s² being the variance of the
+    residuals ``second - r first`` and m1 the mean of the first values (Cochran, Sampling Techniques, 2.11);
+    Student's quantile has n - 1 degrees of freedom.
 
     Parameters
     ----------
-    first, other
-        At least one value each.
+    pairs
+        At least one.
 
     Returns
     -------
     Estimate or None
-        The ratio; its size is that of the smaller sample, and it has no interval if that is 1. None if the
-        mean of ``first`` is zero.
+        The ratio; without an interval if there is only one pair. None if the mean of the first values is
+        zero.
     """
-    size = min(len(first), len(other))
-    means = [math.fsum(sample) / len(sample) for sample in (first, other)]
-    if means[0] == 0.0:
+    size = len(pairs)
+    total = math.fsum(first for first, _ in pairs)
+    if total == 0.0:
         return None
-    quotient = means[1] / means[0]
+    quotient = math.fsum(second for _, second in pairs) / total
     if size == 1:
         return Estimate(quotient, None, size)
-    weights = ((quotient / means[0]) ** 2, (1.0 / means[0]) ** 2)
-    terms = [
-        weight * math.fsum((value - mean) ** 2 for value in sample) / (len(sample) - 1) / len(sample)
-        for weight, mean, sample in zip(weights, means, (first, other), strict=True)
-    ]
-    variance = math.fsum(terms)
-    if variance == 0.0:
-        return Estimate(quotient, 0.0, size)
-    shares = ((term / variance) ** 2 / (len(s) - 1) for term, s in zip(terms, (first, other), strict=True))
-    degrees = max(1, math.floor(1.0 / math.fsum(shares) + 1e-9))
-    return Estimate(quotient, t_quantile(0.5 + CONFIDENCE / 2, degrees) * math.sqrt(variance), size)
+    variance = math.fsum((second - quotient * first) ** 2 for first, second in pairs) / (size - 1) / size
+    quantile = t_quantile(0.5 + CONFIDENCE / 2, size - 1)
+    return Estimate(quotient, quantile * math.sqrt(variance) / abs(total / size), size)
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from anabranch.compare import Variant, by_figure
+from anabranch.compare import Sample, Variant, by_figure
 from anabranch.results import Subject
 from anabranch.stats import Estimate, estimate, ratio
 
@@ -43,8 +43,8 @@ class Verdict(StrEnum):
 class Judged(NamedTuple):
     """One figure of both engines.
 
-    ``difference`` is the kernel's mean over the simulator's, less one, with its 95 % interval; None where
-    one of the engines lacks the figure in every run or where the simulator's mean is zero.
+    ``difference`` is the kernel's mean over the simulator's, less one, over the seeds that both have, with
+    its 95 % interval; None where there is no such seed or where the simulator's mean is zero.
     """
 
     subject: Subject
@@ -101,7 +101,7 @@ def judge(sim: Variant, kernel: Variant) -> list[Judged]:
             alone = subject.subflow is not None and len(subflows[subject.connection]) == 1
             if alone and metric in ("throughput_bps", "retransmits"):
                 continue
-            samples = [list(table.get((subject, metric), {}).values()) for table in tables]
+            samples = [table.get((subject, metric), {}) for table in tables]
             complete = [
                 len(sample) == len(variant.runs)
                 for sample, variant in zip(samples, (sim, kernel), strict=True)
@@ -110,19 +110,18 @@ def judge(sim: Variant, kernel: Variant) -> list[Judged]:
     return judged
 
 
-def _judged(
-    subject: Subject, metric: str, sim: list[float], kernel: list[float], *, complete: bool
-) -> Judged:
+def _judged(subject: Subject, metric: str, sim: Sample, kernel: Sample, *, complete: bool) -> Judged:
     tolerance = TOLERANCES[metric]
-    quotient = ratio(sim, kernel) if sim and kernel else None
+    pairs = [(sim[seed], kernel[seed]) for seed in sim if seed in kernel]
+    quotient = ratio(pairs) if pairs else None
     difference = None if quotient is None else quotient._replace(mean=quotient.mean - 1.0)
     if not complete:
         verdict = Verdict.UNCLEAR
     elif difference is not None:
         verdict = verdict_of(difference, tolerance.share)
     else:
-        verdict = Verdict.UNCLEAR if any(kernel) else Verdict.AGREES
-    estimates = [estimate(sample) if sample else None for sample in (sim, kernel)]
+        verdict = Verdict.AGREES if pairs and not any(kernel.values()) else Verdict.UNCLEAR
+    estimates = [estimate(list(sample.values())) if sample else None for sample in (sim, kernel)]
     return Judged(subject, metric, estimates[0], estimates[1], difference, tolerance, verdict)
 
 

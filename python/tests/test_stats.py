@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.stats import estimate, t_cdf, t_quantile
+from anabranch.stats import Estimate, estimate, t_cdf, t_quantile
 
 #: 0.975 quantiles of Student's t as printed tables have them.
 TABLE = {
@@ -53,3 +53,8 @@ def test_an_estimate_by_hand() -> None:
 
 def test_one_value_has_no_interval() -> None:
     assert estimate([3.0]) == (3.0, None, 1)
+
+
+def test_values_that_are_equal_have_their_value_as_mean_and_an_interval_of_zero() -> None:
+    value = 3.6970816
+    assert estimate([value] * 5) == Estimate(value, 0.0, 5)

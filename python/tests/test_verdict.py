@@ -22,25 +22,38 @@ FLOW = Subject("flow")
 
 
 def test_the_interval_of_a_ratio_by_hand() -> None:
-    # Means 10 and 12, variances 1 and 4, three values each: r = 1.2; variance of r
-    # (4/3 + 1.44 * 1/3) / 100 = 0.0181333; Welch: 0.0181333² / (0.0133333²/2 + 0.0048²/2) = 3.27, so 3.
-    found = ratio([9.0, 10.0, 11.0], [10.0, 12.0, 14.0])
+    # Means 10 and 12, r = 1.2; residuals -0.8, 0, 0.8 of variance 0.64; variance of r 0.64/3/100.
+    found = ratio([(9.0, 10.0), (10.0, 12.0), (11.0, 14.0)])
     assert found is not None
     assert found.mean == pytest.approx(1.2)
-    assert found.half_width == pytest.approx(3.18245 * math.sqrt(0.0181333), rel=1e-4)
+    assert found.half_width == pytest.approx(4.30265 * math.sqrt(0.64 / 3) / 10, rel=1e-5)
     assert found.size == 3
 
 
-def test_a_sample_that_does_not_vary_leaves_the_degrees_of_freedom_of_the_other() -> None:
-    found = ratio([10.0, 10.0, 10.0, 10.0, 10.0], [9.0, 10.0, 11.0])
+def test_what_both_of_a_pair_have_in_common_does_not_widen_the_interval() -> None:
+    found = ratio([(5.0, 6.0), (10.0, 12.0), (20.0, 24.0)])
+    assert found is not None
+    assert found.half_width == pytest.approx(0.0, abs=1e-12)
+
+
+def test_where_the_first_do_not_vary_the_interval_is_that_of_the_others() -> None:
+    found = ratio([(10.0, 9.0), (10.0, 10.0), (10.0, 11.0)])
     assert found is not None
     assert found.half_width == pytest.approx(4.30265 * math.sqrt(1 / 3) / 10, rel=1e-5)
-    assert ratio([2.0, 2.0], [3.0, 3.0]) == Estimate(1.5, 0.0, 2)
+    assert ratio([(2.0, 3.0), (2.0, 3.0)]) == Estimate(1.5, 0.0, 2)
 
 
-def test_a_ratio_needs_two_values_for_an_interval_and_a_divisor_for_itself() -> None:
-    assert ratio([4.0], [2.0, 3.0, 4.0]) == Estimate(0.75, None, 1)
-    assert ratio([0.0, 0.0], [1.0, 2.0]) is None
+def test_a_ratio_needs_two_pairs_for_an_interval_and_a_divisor_for_itself() -> None:
+    assert ratio([(4.0, 3.0)]) == Estimate(0.75, None, 1)
+    assert ratio([(0.0, 1.0), (0.0, 2.0)]) is None
+
+
+def test_only_seeds_that_both_have_are_compared() -> None:
+    sim, kernel = (variant({(FLOW, "goodput_bps"): [10.0, 20.0, 30.0]}, 3) for _ in range(2))
+    (one,) = judge(sim, Variant("", kernel.runs[1:]))
+    assert one.difference == Estimate(0.0, 0.0, 2)
+    (none,) = judge(Variant("", sim.runs[:1]), Variant("", kernel.runs[1:]))
+    assert (none.verdict, none.difference) == (Verdict.UNCLEAR, None)
 
 
 @pytest.mark.parametrize(
@@ -175,15 +188,15 @@ def test_a_scenario_on_both_engines_is_judged_unasked(anabranch: Command, both: 
     assert [one["engine"] for one in answer["variants"]] == ["sim", "kernel"]
     assert {one["metric"] for one in answer["verdicts"]} == TOLERANCES.keys() - {"completion_s"}
     (goodput,) = [one for one in answer["verdicts"] if one["metric"] == "goodput_bps"]
-    runs = [ab.open_run(path) for path in answer["variants"][0]["runs"]]
-    values = [run.summary["connections"]["meter"]["goodput_bps"] for run in runs]
-    expected = (values[0] + values[2]) / 2 / (sum(values) / 3) - 1
-    assert goodput["difference"]["mean"] == pytest.approx(expected)
+    # The runs on the kernel are copies of the simulator's, and seed 2 does not count there.
+    assert goodput["difference"]["size"] == 2
+    assert goodput["difference"]["mean"] == pytest.approx(0.0, abs=1e-12)
+    assert goodput["sim"]["mean"] != goodput["kernel"]["mean"]
     assert goodput["is_goal"]
     assert goodput["tolerance"] == 0.05
     text = anabranch("compare", both).stdout
     assert "tolerance" in text
-    assert "unpaired" in text
+    assert "paired by seed" in text
     assert "does not count" in text
     assert "tolerance" not in anabranch("compare", both, "--no-verdict").stdout
 

@@ -149,7 +149,7 @@ impl fmt::Display for Calibration {
 /// If the emulator's thread does.
 pub fn calibrate(session: &Session, quick: bool) -> Result<Calibration, BedError> {
     let part = if quick { 10 } else { 1 };
-    let plain = Wire { rate_bps: FAST_BPS, delay: 0, queue: QueueLimit::Unlimited, loss: Loss::None };
+    let plain = Wire::plain(FAST_BPS, 0);
     let rates = RATES.map(|mbps| Wire {
         rate_bps: mbps * 1_000_000,
         // Enough for a sender that is kept from the processor for a fifth of a second.

@@ -22,8 +22,7 @@ use anabranch_scenario::model::{Change, ChangeTarget, Hop, Loss, QueueLimit, Sce
 use common::Bed;
 use nix::time::{ClockId, clock_gettime};
 
-const PLAIN: Wire =
-    Wire { rate_bps: 100_000_000, delay: 1_000_000, queue: QueueLimit::Unlimited, loss: Loss::None };
+const PLAIN: Wire = Wire::plain(100_000_000, 1_000_000);
 
 fn stand(bed: &Bed, scenario: &Scenario) -> Stand {
     let paths: Vec<_> =

@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{ByteTime, Drop, Frame, NEVER, Nanos, Probability, Rng, wire::Limit};
+use crate::{ByteTime, Drop, Frame, GilbertElliott, NEVER, Nanos, Probability, Rng, wire::Limit};
 
 /// Bytes of a link-layer acknowledgement.
 const ACK_BYTES: u32 = 14;
@@ -110,6 +110,8 @@ pub struct Medium<P> {
     senders: Vec<usize>,
     in_flight: VecDeque<(Nanos, P)>,
     rng: Rng,
+    /// Losses in bursts, in place of `config.loss`.
+    bursts: Option<Box<GilbertElliott>>,
     up: bool,
     counters: MediumCounters,
 }
@@ -134,6 +136,7 @@ impl<P: Frame> Medium<P> {
             senders: Vec::new(),
             in_flight: VecDeque::new(),
             rng,
+            bursts: None,
             up: true,
             counters: MediumCounters::default(),
         }
@@ -228,7 +231,10 @@ impl<P: Frame> Medium<P> {
     fn end_frame(&mut self, end: Nanos, mut deliver: impl FnMut(Delivery<P>)) {
         self.phase = Phase::Tail(end + self.config.sifs + self.ack_time);
         let collided = self.senders.len() > 1;
-        let noise = self.config.loss != Probability::ZERO && self.rng.chance(self.config.loss);
+        let noise = match &mut self.bursts {
+            Some(bursts) => bursts.loses(&mut self.rng),
+            None => self.config.loss != Probability::ZERO && self.rng.chance(self.config.loss),
+        };
         if !collided && !noise {
             let packet = self.finish(end, self.senders[0]);
             let after = self.in_flight.back().map_or(0, |&(arrives, _)| arrives);
@@ -291,6 +297,11 @@ impl<P: Frame> Medium<P> {
     /// Changes the loss, from the next frame on.
     pub fn set_loss(&mut self, loss: Probability) {
         self.config.loss = loss;
+    }
+
+    /// Lets noise come in bursts, from the next frame on, or no longer; each transmission is one step of the channel.
+    pub fn set_bursts(&mut self, bursts: Option<GilbertElliott>) {
+        self.bursts = bursts.map(Box::new);
     }
 
     /// Takes the medium down or up. Going down gives all packets to `dropped`.

@@ -55,6 +55,8 @@ pub struct Probability(u64);
 impl Probability {
     /// Never.
     pub const ZERO: Self = Self(0);
+    /// Always.
+    pub const ONE: Self = Self(1 << 53);
 
     /// From a real number.
     ///
@@ -63,6 +65,16 @@ impl Probability {
     pub fn new(p: f64) -> Self {
         assert!((0.0..=1.0).contains(&p), "{p} is no probability");
         Self((p * (1_u64 << 53) as f64) as u64)
+    }
+
+    /// From units of 2^-53.
+    pub(crate) const fn from_raw(units: u64) -> Self {
+        Self(units)
+    }
+
+    /// In units of 2^-53.
+    pub(crate) const fn raw(self) -> u64 {
+        self.0
     }
 }
 

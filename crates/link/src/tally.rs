@@ -1,5 +1,5 @@
-//! Bytes that the counters of wires and media do not tell, for whoever needs to know what a node has sent and
-//! received: what wires have lost after transmitting it, and what the stations of media have carried.
+//! Bytes that the counters of links and media do not tell, for whoever needs to know what a node has sent and
+//! received: what links have lost after transmitting it, and what the stations of media have carried.
 //!
 //! On a medium a frame counts once, however often it was repeated; one that was given up counts for its sender.
 //!
@@ -16,20 +16,20 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// For so many wires, and media with so many stations each.
-    pub fn new(wires: usize, media: impl IntoIterator<Item = usize>) -> Self {
+    /// For so many links before the media, by their numbers, and media with so many stations each.
+    pub fn new(links: usize, media: impl IntoIterator<Item = usize>) -> Self {
         let (mut first_station, mut stations) = (Vec::new(), 0);
         for of_medium in media {
             first_station.push(stations);
             stations += of_medium;
         }
-        Self { lost: vec![0; wires], first_station, stations: vec![(0, 0); stations] }
+        Self { lost: vec![0; links], first_station, stations: vec![(0, 0); stations] }
     }
 
-    /// A wire has transmitted a packet and lost it.
+    /// A link has transmitted a packet and lost it.
     #[cold]
-    pub fn wire_lost(&mut self, wire: usize, bytes: u32) {
-        self.lost[wire] += u64::from(bytes);
+    pub fn lost_on_the_way(&mut self, link: usize, bytes: u32) {
+        self.lost[link] += u64::from(bytes);
     }
 
     /// A packet has left station `from` of a medium, and arrived at station `to` unless it was given up.
@@ -41,9 +41,9 @@ impl Tally {
         }
     }
 
-    /// Bytes that a wire has transmitted and lost.
-    pub fn lost_by(&self, wire: usize) -> u64 {
-        self.lost[wire]
+    /// Bytes that a link has transmitted and lost.
+    pub fn lost_by(&self, link: usize) -> u64 {
+        self.lost[link]
     }
 
     /// Bytes that a station has sent and received.
@@ -62,7 +62,7 @@ mod tests {
         tally.medium_carried(1, 2, Some(0), 100);
         tally.medium_carried(1, 2, None, 10);
         tally.medium_carried(0, 0, Some(1), 7);
-        tally.wire_lost(1, 1500);
+        tally.lost_on_the_way(1, 1500);
         assert_eq!((tally.of_station(1, 2), tally.of_station(1, 0)), ((110, 0), (0, 100)));
         assert_eq!((tally.of_station(0, 0), tally.of_station(0, 1)), ((7, 0), (0, 7)));
         assert_eq!((tally.lost_by(0), tally.lost_by(1)), (0, 1500));

@@ -108,7 +108,7 @@ pub(crate) fn list_links() -> Vec<Named> {
     vec![
         Named {
             name: "link",
-            title: "duplex wire: rate, delay, drop-tail queue in packets or bytes, Bernoulli loss",
+            title: "duplex wire: rate or trace, delay, jitter, loss; drop-tail, RED, CoDel or FQ-CoDel",
         },
         Named { name: "medium", title: "802.11-like shared half-duplex medium: backoff, retries, airtime" },
     ]

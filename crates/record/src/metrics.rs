@@ -139,6 +139,7 @@ pub static FIGURES: &[Metric] = &[
     sim(Subflow, "out_of_order_mean_bytes", "B", "out of order in the subflow, mean over samples"),
     both(Link, "drops", "packets", "packets dropped by the queue, or because the link was down"),
     both(Link, "losses", "packets", "packets lost to noise"),
+    both(Link, "marks", "packets", "of links whose queue may mark: packets marked (ECN) instead of dropped"),
     both(Link, "packets", "packets", "packets carried"),
     both(Link, "throughput_bps", "bit/s", "carried, with headers"),
     both(Link, "utilization", "1", "`throughput_bps` over the rate at the beginning"),

@@ -8,6 +8,7 @@ use crate::names::Names;
 use crate::quantity::Dimension;
 use crate::reader::{Table, given};
 use crate::routes::Graph;
+use crate::traces::Traces;
 use crate::transport::Settings;
 use crate::tree::{Item, Source};
 use crate::{Error, Loaded, overrides, topology};
@@ -15,13 +16,16 @@ use crate::{Error, Loaded, overrides, topology};
 pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
     let mut root = Item::parse_file(source)?;
     overrides::apply(&mut root, source)?;
-    let scenario = read(source, &root, family_limit)?;
+    let mut traces = Traces::default();
+    let mut scenario = read(source, &root, &mut traces, family_limit)?;
+    traces.identify(&mut root);
+    scenario.traces = traces.into_model();
     let mut canonical = String::new();
     root.canonical(&mut canonical);
     Ok(Loaded { scenario, canonical })
 }
 
-fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, Error> {
+fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64) -> Result<Scenario, Error> {
     let top = Table::new(source, &SCENARIO, "", root)?;
     let name = given(top.reference("name")?).pattern;
     if name.varies() {
@@ -42,7 +46,7 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
     }
     let (nodes, node_names) = topology::nodes(&top.tables("node")?, family_limit)?;
     let mut link_names = Names::new();
-    let links = topology::links(&top.tables("link")?, &node_names, &mut link_names, family_limit)?;
+    let links = topology::links(&top.tables("link")?, &node_names, &mut link_names, traces, family_limit)?;
     let media = topology::media(&top.tables("medium")?, &node_names, &mut link_names)?;
 
     let context = Context { nodes: &node_names, duration, family_limit };
@@ -55,7 +59,7 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
     if connections.is_empty() && datagrams.is_empty() {
         return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
     }
-    let changes = topology::changes(&top.tables("change")?, &link_names, links.len())?;
+    let changes = topology::changes(&top.tables("change")?, &link_names, &links)?;
     let attachable = Attachable { nodes: &node_names, names: &link_names, links: &links, media: &media };
     let interfaces = interfaces::interfaces(&top.tables("interface")?, &attachable, family_limit)?;
     check_bins(&top, duration, &measure, !interfaces.is_empty())?;
@@ -74,6 +78,7 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
         media,
         connections,
         datagrams,
+        traces: Vec::new(),
         changes,
         interfaces,
     })

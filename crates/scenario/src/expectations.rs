@@ -26,6 +26,7 @@ impl Kind {
             Kind::When => "time or `\"uniform(from, to)\"`".to_owned(),
             Kind::Intervals => "pairs of times".to_owned(),
             Kind::Congestion => "name or table".to_owned(),
+            Kind::OrTable(kind, _) => format!("{}; or table", kind.short()),
             Kind::TableOrOff(_) => "table or `\"off\"`".to_owned(),
             Kind::Table(_) => "table".to_owned(),
             Kind::Tables(_) => "tables".to_owned(),
@@ -65,6 +66,7 @@ impl Kind {
             Kind::Congestion => {
                 "a congestion control such as \"reno\" or a table such as { name = \"reno\" }".to_owned()
             }
+            Kind::OrTable(kind, _) => kind.expected(),
             Kind::TableOrOff(_) => "a table or \"off\"".to_owned(),
             Kind::Table(section) => format!("a table such as [{}]", section.name),
             Kind::Tables(section) => format!("tables that begin with [[{}]]", section.name),

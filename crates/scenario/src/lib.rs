@@ -19,7 +19,9 @@ mod reader;
 mod reference;
 mod routes;
 mod schema;
+mod shaping;
 mod topology;
+mod traces;
 mod transport;
 mod tree;
 
@@ -38,7 +40,7 @@ pub struct Loaded {
     /// The validated scenario.
     pub scenario: Scenario,
     /// Canonical JSON of the file after overrides: sorted keys, no white space. Two files that differ only
-    /// in layout, comments or order of keys have the same.
+    /// in layout, comments or order of keys have the same. Rate traces are in it by the hash of their content.
     pub canonical: String,
 }
 
@@ -63,7 +65,8 @@ pub const FILE_BYTES_MAX: usize = 16_000_000;
 /// Reads a scenario from the text of a file.
 ///
 /// `file` is the name that messages show. `overrides` are pairs of a dotted key (`link.r1-r2.rate`; elements
-/// of arrays by name, by index from 0, or `*` for all) and a value, which is TOML or else plain text.
+/// of arrays by name, by index from 0, or `*` for all) and a value, which is TOML or else plain text. A text has no
+/// folder, so it cannot name rate traces.
 ///
 /// # Errors
 /// The first thing that is wrong, as `file:line:column: key: what is wrong; what was expected`, or
@@ -82,6 +85,16 @@ pub fn load_limited(
     overrides: &[(String, String)],
     family_limit: u64,
 ) -> Result<Loaded, Error> {
+    load_in(None, text, file, overrides, family_limit)
+}
+
+fn load_in(
+    folder: Option<&Path>,
+    text: &str,
+    file: &str,
+    overrides: &[(String, String)],
+    family_limit: u64,
+) -> Result<Loaded, Error> {
     let refuse = |what: &str| Err(Error { message: format!("{file}: {what}") });
     if text.len() > FILE_BYTES_MAX {
         return refuse(&format!("larger than {} MB, the most for a scenario", FILE_BYTES_MAX / 1_000_000));
@@ -89,10 +102,10 @@ pub fn load_limited(
     if text.trim().is_empty() {
         return refuse("empty; expected a scenario with at least name, duration, [[node]] and a flow");
     }
-    document::load(tree::Source { file, text, overrides }, family_limit)
+    document::load(tree::Source { file, text, overrides, folder }, family_limit)
 }
 
-/// Reads a scenario file.
+/// Reads a scenario file, and the rate traces that it names by their paths from its folder.
 ///
 /// # Errors
 /// As [`load`], or what is wrong with the file itself: missing, unreadable, a directory, too large, not UTF-8.
@@ -118,7 +131,10 @@ pub fn load_path(path: impl AsRef<Path>, overrides: &[(String, String)]) -> Resu
         )));
     }
     match std::str::from_utf8(&bytes) {
-        Ok(text) => load(text, &file, overrides),
+        Ok(text) => {
+            let folder = path.parent().unwrap_or(Path::new(""));
+            load_in(Some(folder), text, &file, overrides, keys::FAMILY_MAX)
+        }
         Err(error) => {
             Err(refuse(&format!("not UTF-8 at byte {}; expected a text file", error.valid_up_to())))
         }

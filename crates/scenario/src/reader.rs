@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::keys::{Key, Kind, Need, Section, TIME_MAX};
-use crate::model::{Loss, Nanos, QueueLimit, When};
+use crate::model::{Nanos, QueueLimit, When};
 use crate::names::{Names, Pattern, did_you_mean, near_miss};
 use crate::quantity::{self, Dimension, Wrong, fault_text, shown};
 use crate::tree::{Entry, Item, Number, Place, Source, Value, clipped};
@@ -132,7 +132,9 @@ impl<'a> Table<'a> {
     /// A quantity in base units.
     pub(crate) fn quantity(&self, name: &str) -> Result<Option<u64>, Error> {
         self.value(name, |key, item| {
-            let Kind::Quantity { dimension, min, max } = key.kind else {
+            let (Kind::Quantity { dimension, min, max }
+            | Kind::OrTable(&Kind::Quantity { dimension, min, max }, _)) = key.kind
+            else {
                 unreachable!("{name} is a quantity")
             };
             self.bounded(key, name, item, dimension, min, max)
@@ -174,7 +176,8 @@ impl<'a> Table<'a> {
         })
     }
 
-    pub(crate) fn loss(&self, name: &str) -> Result<Option<Loss>, Error> {
+    /// A number from 0 to 1.
+    pub(crate) fn probability(&self, name: &str) -> Result<Option<f64>, Error> {
         self.value(name, |key, item| {
             let decimal = match &item.value {
                 Value::Integer(number) | Value::Float(number) => {
@@ -185,16 +188,12 @@ impl<'a> Table<'a> {
             };
             let probability = decimal.map_err(|wrong| self.wrong(key, name, item, wrong))?;
             let value = probability.to_f64();
-            match value {
-                0.0 => Ok(Loss::None),
-                _ if value < 0.0 => {
-                    Err(self.wrong(key, name, item, "a probability is not negative".to_owned()))
-                }
-                _ if value > 1.0 => {
-                    Err(self.wrong(key, name, item, "a probability is not above 1".to_owned()))
-                }
-                _ => Ok(Loss::Bernoulli(value)),
-            }
+            let fault = match value {
+                _ if value < 0.0 => "a probability is not negative",
+                _ if value > 1.0 => "a probability is not above 1",
+                _ => return Ok(value),
+            };
+            Err(self.wrong(key, name, item, fault.to_owned()))
         })
     }
 
@@ -297,6 +296,15 @@ impl<'a> Table<'a> {
             unreachable!("{name} is a table")
         };
         self.item(name).map(|item| Table::new(self.source, section, &self.path_of(name), item)).transpose()
+    }
+
+    /// The inner table, if the key holds one and not a value of the other kind.
+    pub(crate) fn table_instead(&self, name: &str) -> Result<Option<Table<'a>>, Error> {
+        let Kind::OrTable(_, section) = self.section.key(name).kind else {
+            unreachable!("{name} may be a table")
+        };
+        let table = self.item(name).filter(|item| matches!(item.value, Value::Table(_)));
+        table.map(|item| Table::new(self.source, section, &self.path_of(name), item)).transpose()
     }
 
     /// The inner tables of `[[name]]`; their paths go by name, or by index if they have none.

@@ -82,6 +82,9 @@ fn kind_schema(kind: &Kind) -> Value {
             })
         }
         Kind::Congestion => congestion_schema(),
+        Kind::OrTable(kind, section) => {
+            json!({ "anyOf": [kind_schema(kind), section_schema(section)] })
+        }
         Kind::TableOrOff(section) => json!({ "anyOf": [{ "const": "off" }, section_schema(section)] }),
         Kind::Table(section) => section_schema(section),
         Kind::Tables(section) => json!({ "type": "array", "items": section_schema(section) }),

@@ -5,6 +5,8 @@ use crate::model::{Change, ChangeTarget, Link, Medium, Node, Wire};
 use crate::names::{Names, Pattern};
 use crate::quantity::shown;
 use crate::reader::{Reference, Table, given};
+use crate::shaping;
+use crate::traces::Traces;
 
 /// How many members an entry's family has, and whether it is one.
 #[derive(Clone, Copy)]
@@ -101,6 +103,7 @@ pub(crate) fn links(
     tables: &[Table<'_>],
     nodes: &Names,
     names: &mut Names,
+    traces: &mut Traces,
     limit: u64,
 ) -> Result<Vec<Link>, Error> {
     let mut links = Vec::new();
@@ -116,20 +119,10 @@ pub(crate) fn links(
         if let Some(name) = &name {
             family.check(table, name_key, &name.pattern)?;
         }
-        let forward = Wire {
-            rate_bps: given(table.quantity("rate")?),
-            delay: given(table.quantity("delay")?),
-            queue: given(table.queue("queue")?),
-            loss: given(table.loss("loss")?),
-        };
+        let forward = forward(table, traces)?;
         let reverse = match table.table("reverse")? {
             None => forward,
-            Some(table) => Wire {
-                rate_bps: table.quantity("rate")?.unwrap_or(forward.rate_bps),
-                delay: table.quantity("delay")?.unwrap_or(forward.delay),
-                queue: table.queue("queue")?.unwrap_or(forward.queue),
-                loss: table.loss("loss")?.unwrap_or(forward.loss),
-            },
+            Some(table) => reverse(&table, forward, traces)?,
         };
         for index in 0..family.members {
             let link_name = match &name {
@@ -147,6 +140,43 @@ pub(crate) fn links(
         }
     }
     Ok(links)
+}
+
+fn forward(table: &Table<'_>, traces: &mut Traces) -> Result<Wire, Error> {
+    let (rate_bps, trace) = rate(table, traces)?.ok_or_else(|| table.missing("rate"))?;
+    let (queue, discipline) = given(shaping::queue(table)?);
+    Ok(Wire {
+        rate_bps,
+        delay: given(table.quantity("delay")?),
+        queue,
+        discipline,
+        loss: given(shaping::loss(table)?),
+        jitter: shaping::jitter(table)?.flatten(),
+        trace,
+    })
+}
+
+fn reverse(table: &Table<'_>, forward: Wire, traces: &mut Traces) -> Result<Wire, Error> {
+    let (rate_bps, trace) = rate(table, traces)?.unwrap_or((forward.rate_bps, forward.trace));
+    let (queue, discipline) = shaping::queue(table)?.unwrap_or((forward.queue, forward.discipline));
+    Ok(Wire {
+        rate_bps,
+        delay: table.quantity("delay")?.unwrap_or(forward.delay),
+        queue,
+        discipline,
+        loss: shaping::loss(table)?.unwrap_or(forward.loss),
+        jitter: shaping::jitter(table)?.unwrap_or(forward.jitter),
+        trace,
+    })
+}
+
+/// A rate, or a trace and its mean.
+fn rate(table: &Table<'_>, traces: &mut Traces) -> Result<Option<(u64, Option<usize>)>, Error> {
+    match (table.quantity("rate")?, traces.index(table)?) {
+        (Some(_), Some(_)) => Err(table.error_at("trace", "beside rate; expected one of the two")),
+        (None, Some(trace)) => Ok(Some((traces.mean_bps(trace), Some(trace)))),
+        (rate_bps, None) => Ok(rate_bps.map(|rate_bps| (rate_bps, None))),
+    }
 }
 
 pub(crate) fn media(tables: &[Table<'_>], nodes: &Names, names: &mut Names) -> Result<Vec<Medium>, Error> {
@@ -177,7 +207,7 @@ fn medium(table: &Table<'_>, nodes: &Names, names: &mut Names) -> Result<Medium,
         basic_rate_bps: given(table.quantity("basic_rate")?),
         delay: given(table.quantity("delay")?),
         queue: given(table.queue("queue")?),
-        loss: given(table.loss("loss")?),
+        loss: given(shaping::loss(table)?),
         slot: given(table.quantity("slot")?),
         sifs: given(table.quantity("sifs")?),
         preamble: given(table.quantity("preamble")?),
@@ -194,36 +224,42 @@ fn medium(table: &Table<'_>, nodes: &Names, names: &mut Names) -> Result<Medium,
 }
 
 /// The changes in order of time; `names` are those of the links, then the media.
-pub(crate) fn changes(tables: &[Table<'_>], names: &Names, links: usize) -> Result<Vec<Change>, Error> {
+pub(crate) fn changes(tables: &[Table<'_>], names: &Names, links: &[Link]) -> Result<Vec<Change>, Error> {
     let mut changes =
         tables.iter().map(|table| change(table, names, links)).collect::<Result<Vec<_>, _>>()?;
     changes.sort_by_key(|change| change.at);
     Ok(changes)
 }
 
-fn change(table: &Table<'_>, names: &Names, links: usize) -> Result<Change, Error> {
+fn change(table: &Table<'_>, names: &Names, links: &[Link]) -> Result<Change, Error> {
     let at = given(table.quantity("at")?);
     let link = given(table.reference("link")?);
     check_references(table, Family::single(), [&link])?;
     let index = link.resolve(table.source(), names, "link or medium", 0)?;
     let direction = given(table.one_of("direction")?);
-    let target = if index < links {
+    let target = if index < links.len() {
         ChangeTarget::Link { link: index, forward: direction != "reverse", reverse: direction != "forward" }
     } else if table.has("direction") {
         return Err(table.error_at("direction", "a medium has no directions; expected no such key"));
     } else {
-        ChangeTarget::Medium(index - links)
+        ChangeTarget::Medium(index - links.len())
     };
     let change = Change {
         at,
         target,
         rate_bps: table.quantity("rate")?,
         delay: table.quantity("delay")?,
-        loss: table.loss("loss")?,
+        loss: shaping::loss(table)?,
         up: table.boolean("up")?,
     };
     if change.rate_bps.is_none() && change.delay.is_none() && change.loss.is_none() && change.up.is_none() {
         return Err(table.error("nothing changes; expected at least one of rate, delay, loss, up"));
+    }
+    if let ChangeTarget::Link { link, forward, reverse } = target
+        && change.rate_bps.is_some()
+        && (forward && links[link].forward.trace.is_some() || reverse && links[link].reverse.trace.is_some())
+    {
+        return Err(table.error_at("rate", "the rate of this link follows a trace; expected no such key"));
     }
     Ok(change)
 }

@@ -1,5 +1,7 @@
 //! The file as a tree of values that know where they stand, before anything is checked.
 
+use std::path::Path;
+
 use toml::de::{DeTable, DeValue};
 
 use crate::Error;
@@ -53,6 +55,8 @@ pub(crate) struct Source<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
     pub(crate) overrides: &'a [(String, String)],
+    /// Where files that the scenario names are looked for; `None` for a text that is no file.
+    pub(crate) folder: Option<&'a Path>,
 }
 
 impl Source<'_> {
@@ -126,6 +130,15 @@ impl Item {
     pub(crate) fn entry(&self, key: &str) -> Option<&Item> {
         match &self.value {
             Value::Table(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.item),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn entry_mut(&mut self, key: &str) -> Option<&mut Item> {
+        match &mut self.value {
+            Value::Table(entries) => {
+                entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.item)
+            }
             _ => None,
         }
     }

@@ -70,6 +70,11 @@ impl Frame for Packet {
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
     }
+
+    /// Every subflow and direction has a route of its own, and on one link every packet of it is at the same place.
+    fn flow(&self) -> u64 {
+        u64::from(self.route)
+    }
 }
 
 impl Packet {

@@ -10,12 +10,25 @@ use proptest::{collection::vec, option::of, prelude::*, sample::select};
 
 use crate::{Control, run, run_with, world::audit};
 
+/// A plain link.
+const PLAIN: &str = "queue = \"QUEUE\"\nloss = LOSS";
+/// What makes a shaped link.
+const SHAPES: [&str; 4] = [
+    "queue = { kind = \"red\", limit = \"QUEUE\", min = \"2 packets\", weight = 0.1, ecn = true }\nloss = LOSS",
+    "queue = { kind = \"codel\", limit = \"QUEUE\" }\nloss = LOSS\njitter = \"20 ms\"",
+    "queue = { kind = \"fq_codel\", limit = \"QUEUE\", flows = 4 }\nloss = LOSS",
+    "queue = \"QUEUE\"\nloss = { kind = \"gilbert-elliott\", p = 0.01, r = 0.3, loss_good = LOSS }\n\
+     jitter = { range = \"30 ms\", distribution = \"exponential\", reorder = true }",
+];
+
 /// One path between the two ends: a first hop with these properties, then a fast wire.
 #[derive(Clone, Debug)]
 struct Path {
     rate_kbps: u64,
     delay_ms: u64,
     queue: String,
+    /// Queue and loss, with places for `queue` and the loss; radios are plain.
+    shape: &'static str,
     loss_permille: u64,
     radio: bool,
     congestion: &'static str,
@@ -87,7 +100,9 @@ impl Plan {
             let (table, ends) = if path.radio { ("medium", "stations") } else { ("link", "between") };
             add(&format!("[[{table}]]\nname = \"hop{i}\"\n{ends} = [\"S\", \"A{i}\"]"));
             add(&format!("rate = \"{} kbit/s\"\ndelay = \"{} ms\"", path.rate_kbps, path.delay_ms));
-            add(&format!("queue = \"{}\"\nloss = {}", path.queue, path.loss_permille as f64 / 1000.0));
+            let loss = path.loss_permille as f64 / 1000.0;
+            let shape = if path.radio { PLAIN } else { path.shape };
+            add(&shape.replace("QUEUE", &path.queue).replace("LOSS", &loss.to_string()));
             add(&format!("[[link]]\nname = \"last{i}\"\nbetween = [\"A{i}\", \"D\"]"));
             add("rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"unlimited\"");
         }
@@ -178,11 +193,13 @@ fn path() -> impl Strategy<Value = Path> {
         prop::bool::weighted(0.2),
         select(algorithms()),
         prop::bool::ANY,
+        prop_oneof![3 => Just(PLAIN), 2 => select(SHAPES.to_vec())],
     )
-        .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup)| Path {
+        .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup, shape)| Path {
             rate_kbps,
             delay_ms,
             queue,
+            shape,
             loss_permille,
             radio,
             congestion,
@@ -197,6 +214,7 @@ fn change() -> impl Strategy<Value = Change> {
         (100_u64..20_000).prop_map(|rate| format!("rate = \"{rate} kbit/s\"")),
         (0_u64..200).prop_map(|delay| format!("delay = \"{delay} ms\"")),
         (0_u64..=20).prop_map(|percent| format!("loss = \"{percent} %\"")),
+        Just("loss = { kind = \"gilbert-elliott\", p = 0.05, r = 0.4, loss_bad = 0.9 }".to_owned()),
     ];
     (0_u64..20_000, 0_usize..4, what).prop_map(|(at_ms, path, what)| Change { at_ms, path, what })
 }

@@ -63,7 +63,9 @@ def compare(
             out.print(line, markup=False, soft_wrap=True)
         if judged:
             out.print(verdicts_table(judged))
-            out.print("differences of the kernel to the simulator ± half of their 95 % interval, unpaired")
+            out.print(
+                "differences of the kernel to the simulator ± half of their 95 % interval, paired by seed"
+            )
         if drawn:
             names = ", ".join(path.name for path in drawn)
             out.print(f"plots in {plots}: {names}", markup=False, soft_wrap=True)

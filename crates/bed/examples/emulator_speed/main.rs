@@ -24,7 +24,7 @@ use anabranch_bed::{
     emulator::Summary,
     host::Session,
 };
-use anabranch_scenario::model::{Hop, Loss, QueueLimit, Wire};
+use anabranch_scenario::model::{Hop, Wire};
 
 use path::Port;
 
@@ -86,12 +86,7 @@ fn print(path: &str, offered: Option<u64>, time: Duration, line: &Line) {
 
 /// The emulator as the test bed uses it.
 fn emulator(session: &Session, offered: Option<u64>, time: Duration) -> Result<Line, Failure> {
-    let wire = Wire {
-        rate_bps: 10_000_000_000,
-        delay: DELAY.as_nanos() as u64,
-        queue: QueueLimit::Unlimited,
-        loss: Loss::None,
-    };
+    let wire = Wire::plain(10_000_000_000, DELAY.as_nanos() as u64);
     let stand = Stand::new(
         session,
         &parallel_links(&[(wire, wire)]),

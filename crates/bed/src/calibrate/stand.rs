@@ -42,6 +42,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         media: Vec::<Medium>::new(),
         connections: Vec::new(),
         datagrams: Vec::new(),
+        traces: Vec::new(),
         changes: Vec::new(),
         interfaces: Vec::new(),
     }

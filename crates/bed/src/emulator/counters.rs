@@ -40,12 +40,14 @@ pub struct LinkCounters {
     pub packets: u64,
     /// Bytes that arrived at the far end.
     pub bytes: u64,
-    /// Packets that found the queue full.
+    /// Packets that the queue dropped.
     pub dropped_queue: u64,
     /// Packets that met a link that was down.
     pub dropped_down: u64,
     /// Packets lost at random, or given up by a medium.
     pub lost: u64,
+    /// Packets that the queue marked instead of dropping them.
+    pub marked: u64,
 }
 
 /// What an interface has carried since the start.
@@ -66,7 +68,7 @@ pub struct RouteCounters {
     pub packets_out: u64,
     /// Bytes that left.
     pub bytes_out: u64,
-    /// Packets that found a queue full.
+    /// Packets that a queue dropped.
     pub lost_queue: u64,
     /// Packets that met a link that was down.
     pub lost_down: u64,

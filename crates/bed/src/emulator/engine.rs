@@ -10,7 +10,7 @@ use super::{
     Tap,
     buffers::Buffers,
     counters::{Counters, Report, Times},
-    headers,
+    headers::{self, Headers},
     network::{Network, Outcome},
 };
 use crate::{BedError, Nanos};
@@ -139,8 +139,9 @@ impl<M: Machine> Engine<M> {
                 tap.packet(route, false, now.wrapping_add(self.to_realtime), packet);
             }
             let bytes = length as u32;
+            let headers = Headers::of(packet);
             self.largest_bytes = self.largest_bytes.max(bytes);
-            self.network.offer(now, route, buffer, bytes);
+            self.network.offer(now, route, buffer, bytes, headers);
         }
         Ok(())
     }
@@ -151,6 +152,9 @@ impl<M: Machine> Engine<M> {
             let buffer = match outcome {
                 Outcome::Lost(parcel) => parcel.buffer,
                 Outcome::Delivered { due, exit, parcel } => {
+                    if parcel.marked {
+                        headers::mark(self.buffers.get_mut(parcel.buffer));
+                    }
                     let packet = &self.buffers.get(parcel.buffer)[..parcel.bytes as usize];
                     let now = self.machine.now();
                     self.lateness.record(now - due);

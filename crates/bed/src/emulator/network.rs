@@ -1,18 +1,16 @@
-//! The emulated network without a clock: wires, media, routes and changes, driven by the times they are given.
+//! The emulated network without a clock: links, routes and changes, driven by the times they are given.
 //!
-//! The order of events is the simulator's: by time, at one time by the number of the link (wires first, then
-//! media), and changes after links. Whoever drives the network offers packets at times that do not go back,
+//! The order of events is the simulator's: by time, at one time by the number of the link (see
+//! [`anabranch_link::Links`]), and changes after links. Whoever drives the network offers packets at times that do not go back,
 //! and takes all events up to a time before offering a packet at that time.
 
-use anabranch_link::{
-    Drop, Frame, Limit, Medium, MediumConfig, NEVER, Offer, Probability, Streams, Tally, Wire,
-};
-use anabranch_link::{WireConfig, medium::Delivery};
-use anabranch_scenario::model::{
-    self, Attachment, Change, ChangeTarget, Hop, Interface, Loss, QueueLimit, Scenario,
-};
+use anabranch_link::{Drop, Fate, Frame, Links, NEVER, Offer, Place, Streams, Tally, medium::Delivery};
+use anabranch_scenario::model::{Change, Hop, Interface, Scenario};
 
-use super::counters::{Counters, InterfaceCounters, LinkCounters, RouteCounters};
+use super::{
+    counters::{Counters, InterfaceCounters, LinkCounters, RouteCounters},
+    headers::Headers,
+};
 use crate::Nanos;
 
 /// A packet on its way: where it is, and which buffer holds its bytes.
@@ -26,6 +24,10 @@ pub(crate) struct Parcel {
     pub(crate) buffer: u32,
     /// Size of the whole IP packet.
     pub(crate) bytes: u32,
+    /// What its headers say of it.
+    pub(crate) headers: Headers,
+    /// It has been marked on its way; its bytes have not.
+    pub(crate) marked: bool,
 }
 
 impl Frame for Parcel {
@@ -33,12 +35,25 @@ impl Frame for Parcel {
     fn bytes(&self) -> u32 {
         self.bytes
     }
+
+    fn flow(&self) -> u64 {
+        self.headers.flow
+    }
+
+    fn is_ecn_capable(&self) -> bool {
+        self.headers.ecn_capable
+    }
+
+    fn mark(&mut self) {
+        self.marked = true;
+    }
 }
 
 /// Where a route leads next.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Wire(usize),
+    Shaped(usize),
     Medium { medium: usize, station: usize, to: usize },
     Exit(usize),
 }
@@ -59,12 +74,10 @@ pub(crate) enum Outcome {
     Lost(Parcel),
 }
 
-/// Wires, media and routes, with the packets on them.
+/// Links and routes, with the packets on them.
 pub(crate) struct Network {
-    /// Direction `2 * link` runs forward, `2 * link + 1` back.
-    wires: Vec<Wire<Parcel>>,
-    media: Vec<Medium<Parcel>>,
-    /// Time of the next event of each wire, then of each medium.
+    links: Links<Parcel>,
+    /// Time of the next event of each link, by its number.
     heads: Vec<Nanos>,
     /// All routes, one after the other: hops, then the exit.
     steps: Vec<Step>,
@@ -74,7 +87,6 @@ pub(crate) struct Network {
     next_change: usize,
     /// Time of the scenario's beginning on the clock of the driver.
     zero: Nanos,
-    streams: Streams,
     routes: Vec<RouteCounters>,
     /// Lost packets that have not been handed out yet.
     gone: Vec<Parcel>,
@@ -92,50 +104,34 @@ impl Network {
         seed: u64,
         routes: impl IntoIterator<Item = (&'a [Hop], usize)>,
     ) -> Self {
-        let streams = Streams::new(seed);
-        let wires: Vec<_> = scenario
-            .links
-            .iter()
-            .flat_map(|link| [&link.forward, &link.reverse])
-            .enumerate()
-            .map(|(index, wire)| Wire::new(wire_config(wire), streams.stream(&format!("wire/{index}"))))
-            .collect();
-        let media: Vec<_> = scenario
-            .media
-            .iter()
-            .enumerate()
-            .map(|(index, medium)| {
-                let rng = streams.stream(&format!("medium/{index}"));
-                Medium::new(medium_config(medium), medium.stations.len(), rng)
-            })
-            .collect();
+        let links = Links::new(scenario, Streams::new(seed));
+        let tally = links.tally(scenario);
         let (mut steps, mut starts) = (Vec::new(), Vec::new());
         for (hops, exit) in routes {
             assert!(!hops.is_empty(), "a route has at least one hop");
             starts.push(u32::try_from(steps.len()).expect("fewer than 2^32 hops"));
-            steps.extend(hops.iter().map(|&hop| step(scenario, hop)));
+            steps.extend(hops.iter().map(|&hop| step(scenario, &links, hop)));
             steps.push(Step::Exit(exit));
         }
         Self {
-            heads: vec![NEVER; wires.len() + media.len()],
-            wires,
-            media,
+            heads: vec![NEVER; links.first_medium() + links.media.len()],
+            links,
             routes: vec![RouteCounters::default(); starts.len()],
             steps,
             starts,
             changes: scenario.changes.clone(),
             next_change: 0,
             zero: 0,
-            streams,
             gone: Vec::new(),
             interfaces: scenario.interfaces.clone(),
-            tally: Tally::new(2 * scenario.links.len(), scenario.media.iter().map(|of| of.stations.len())),
+            tally,
         }
     }
 
-    /// Sets the time at which the scenario begins; its changes are counted from there.
+    /// Sets the time at which the scenario begins; its changes and traces are counted from there.
     pub(crate) fn begin_at(&mut self, zero: Nanos) {
         self.zero = zero;
+        self.links.begin_at(zero);
     }
 
     /// Time of the next event, [`NEVER`] if none is to come.
@@ -159,9 +155,10 @@ impl Network {
     }
 
     /// A packet enters its route at `now`, to which the network has been brought by [`Network::advance`].
-    pub(crate) fn offer(&mut self, now: Nanos, route: usize, buffer: u32, bytes: u32) {
+    pub(crate) fn offer(&mut self, now: Nanos, route: usize, buffer: u32, bytes: u32, headers: Headers) {
         self.routes[route].packets_in += 1;
-        let parcel = Parcel { route: route as u32, step: self.starts[route], buffer, bytes };
+        let step = self.starts[route];
+        let parcel = Parcel { route: route as u32, step, buffer, bytes, headers, marked: false };
         let outcome = self.enter(now, parcel);
         assert!(outcome.is_none(), "no link takes a packet to its exit at once: {outcome:?}");
     }
@@ -190,49 +187,78 @@ impl Network {
     }
 
     fn advance_link(&mut self, now: Nanos, link: usize) -> Option<Outcome> {
-        let Some(wire) = self.wires.get_mut(link) else { return self.advance_medium(now, link) };
+        let Some(wire) = self.links.wires.get_mut(link) else { return self.advance_other(now, link) };
         let parcel = *wire.front();
         let arrived = wire.pop();
         self.heads[link] = wire.next_arrival();
         if !arrived {
-            self.tally.wire_lost(link, parcel.bytes);
+            self.tally.lost_on_the_way(link, parcel.bytes);
             self.lose(parcel, Drop::Loss);
             return None;
         }
         self.enter(now, Parcel { step: parcel.step + 1, ..parcel })
     }
 
-    fn advance_medium(&mut self, now: Nanos, link: usize) -> Option<Outcome> {
-        let medium = &mut self.media[link - self.wires.len()];
+    fn advance_other(&mut self, now: Nanos, link: usize) -> Option<Outcome> {
+        let place = link - self.links.wires.len();
         let mut arrived = None;
-        let (gone, routes, tally) = (&mut self.gone, &mut self.routes, &mut self.tally);
-        let steps = &self.steps;
-        medium.advance(now, |delivery| match delivery {
-            Delivery::Arrived(parcel) => {
-                tally_medium(tally, steps[parcel.step as usize], parcel, true);
-                arrived = Some(parcel);
-            }
-            Delivery::GivenUp(parcel) => {
-                tally_medium(tally, steps[parcel.step as usize], parcel, false);
-                routes[parcel.route as usize].count(Drop::Loss);
-                gone.push(parcel);
-            }
-        });
-        self.heads[link] = medium.next_event();
+        let (gone, routes) = (&mut self.gone, &mut self.routes);
+        let (tally, steps) = (&mut self.tally, &self.steps);
+        let mut lose = |parcel: Parcel, why| {
+            routes[parcel.route as usize].count(why);
+            gone.push(parcel);
+        };
+        self.heads[link] = if let Some(shaped) = self.links.shaped.get_mut(place) {
+            shaped.advance(now, |fate| match fate {
+                Fate::Arrived(parcel) => arrived = Some(parcel),
+                Fate::Dropped(parcel, why) => {
+                    if why == Drop::Loss {
+                        tally.lost_on_the_way(link, parcel.bytes);
+                    }
+                    lose(parcel, why);
+                }
+            });
+            shaped.next_event()
+        } else {
+            let medium = &mut self.links.media[place - self.links.shaped.len()];
+            medium.advance(now, |delivery| match delivery {
+                Delivery::Arrived(parcel) => {
+                    tally_medium(tally, steps[parcel.step as usize], parcel, true);
+                    arrived = Some(parcel);
+                }
+                Delivery::GivenUp(parcel) => {
+                    tally_medium(tally, steps[parcel.step as usize], parcel, false);
+                    lose(parcel, Drop::Loss);
+                }
+            });
+            medium.next_event()
+        };
         arrived.and_then(|parcel| self.enter(now, Parcel { step: parcel.step + 1, ..parcel }))
     }
 
     /// Takes the step that a parcel has come to.
     fn enter(&mut self, now: Nanos, parcel: Parcel) -> Option<Outcome> {
         match self.steps[parcel.step as usize] {
-            Step::Wire(index) => match self.wires[index].offer(now, parcel) {
+            Step::Wire(index) => match self.links.wires[index].offer(now, parcel) {
                 Offer::Behind => {}
                 Offer::First(arrives) => self.heads[index] = arrives,
                 Offer::Dropped(why) => self.lose(parcel, why),
             },
+            Step::Shaped(index) => {
+                let (gone, routes) = (&mut self.gone, &mut self.routes);
+                let link = &mut self.links.shaped[index];
+                link.offer(now, parcel, |fate| {
+                    let Fate::Dropped(parcel, why) = fate else {
+                        unreachable!("packets arrive when the link is advanced")
+                    };
+                    routes[parcel.route as usize].count(why);
+                    gone.push(parcel);
+                });
+                self.heads[self.links.wires.len() + index] = link.next_event();
+            }
             Step::Medium { medium, station, .. } => {
-                let refused = self.media[medium].offer(now, station, parcel);
-                self.heads[self.wires.len() + medium] = self.media[medium].next_event();
+                let refused = self.links.media[medium].offer(now, station, parcel);
+                self.heads[self.links.first_medium() + medium] = self.links.media[medium].next_event();
                 if let Err(why) = refused {
                     self.lose(parcel, why);
                 }
@@ -264,92 +290,35 @@ impl Network {
         let index = self.next_change;
         self.next_change += 1;
         let change = self.changes[index];
-        match change.target {
-            ChangeTarget::Link { link, forward, reverse } => {
-                for (wire, wanted) in [(2 * link, forward), (2 * link + 1, reverse)] {
-                    if wanted {
-                        self.change_wire(now, wire, &change, index);
-                    }
-                }
-            }
-            ChangeTarget::Medium(medium) => self.change_medium(now, medium, &change),
-        }
-    }
-
-    fn change_wire(&mut self, now: Nanos, index: usize, change: &Change, change_index: usize) {
-        let wire = &mut self.wires[index];
-        if let Some(rate_bps) = change.rate_bps {
-            wire.set_rate(now, rate_bps);
-        }
-        if let Some(delay) = change.delay {
-            wire.set_delay(now, delay);
-        }
-        if let Some(loss) = change.loss {
-            let stream = self.streams.stream(&format!("change/{change_index}/wire/{index}"));
-            wire.set_loss(probability(loss), stream);
-        }
-        if let Some(up) = change.up {
-            let (gone, routes) = (&mut self.gone, &mut self.routes);
-            wire.set_up(now, up, |parcel| {
-                routes[parcel.route as usize].count(Drop::Down);
+        let (gone, routes, heads) = (&mut self.gone, &mut self.routes, &mut self.heads);
+        self.links.change(
+            now,
+            &change,
+            index,
+            |parcel: Parcel, why| {
+                routes[parcel.route as usize].count(why);
                 gone.push(parcel);
-            });
-        }
-        self.heads[index] = wire.next_arrival();
-    }
-
-    fn change_medium(&mut self, now: Nanos, index: usize, change: &Change) {
-        let medium = &mut self.media[index];
-        if let Some(rate_bps) = change.rate_bps {
-            medium.set_rate(rate_bps);
-        }
-        if let Some(delay) = change.delay {
-            medium.set_delay(delay);
-        }
-        if let Some(loss) = change.loss {
-            medium.set_loss(probability(loss));
-        }
-        if let Some(up) = change.up {
-            let (gone, routes) = (&mut self.gone, &mut self.routes);
-            medium.set_up(now, up, |parcel| {
-                routes[parcel.route as usize].count(Drop::Down);
-                gone.push(parcel);
-            });
-        }
-        self.heads[self.wires.len() + index] = medium.next_event();
-    }
-
-    /// What an interface has carried, as the simulator counts it: its node has sent what its link has transmitted, lost
-    /// or not, and received what has arrived at it.
-    fn carried_by(&self, interface: &Interface) -> InterfaceCounters {
-        let (up_bytes, down_bytes) = match interface.attachment {
-            Attachment::Link { link, sends_forward } => {
-                let (up, down) =
-                    (2 * link + usize::from(!sends_forward), 2 * link + usize::from(sends_forward));
-                let arrived = |wire: usize| self.wires[wire].counters().delivered_bytes;
-                (arrived(up) + self.tally.lost_by(up), arrived(down))
-            }
-            Attachment::Medium { medium, station } => self.tally.of_station(medium, station),
-        };
-        InterfaceCounters { up_bytes, down_bytes }
+            },
+            |link, next| heads[link] = next,
+        );
     }
 
     /// Writes the counters of links, routes and interfaces at `now`, to which the network has been brought.
     pub(crate) fn count(&mut self, now: Nanos, counters: &mut Counters) {
         counters.links.clear();
-        counters.links.extend(self.wires.iter_mut().map(|wire| {
-            let queued = wire.queued(now);
-            let c = wire.counters();
-            LinkCounters {
-                queued,
+        for direction in 0..self.links.wires.len() {
+            let c = self.links.counters(direction);
+            counters.links.push(LinkCounters {
+                queued: self.links.queued(now, direction),
                 packets: c.delivered,
                 bytes: c.delivered_bytes,
                 dropped_queue: c.dropped_queue,
                 dropped_down: c.dropped_down,
                 lost: c.lost,
-            }
-        }));
-        counters.links.extend(self.media.iter().map(|medium| {
+                marked: c.marked,
+            });
+        }
+        counters.links.extend(self.links.media.iter().map(|medium| {
             let c = medium.counters();
             LinkCounters {
                 queued: medium.queued(),
@@ -358,11 +327,15 @@ impl Network {
                 dropped_queue: c.dropped_queue,
                 dropped_down: c.dropped_down,
                 lost: c.lost,
+                marked: 0,
             }
         }));
         counters.routes.clone_from(&self.routes);
         counters.interfaces.clear();
-        counters.interfaces.extend(self.interfaces.iter().map(|of| self.carried_by(of)));
+        counters.interfaces.extend(self.interfaces.iter().map(|interface| {
+            let (up_bytes, down_bytes) = self.links.carried_by(&self.tally, interface);
+            InterfaceCounters { up_bytes, down_bytes }
+        }));
     }
 }
 
@@ -374,11 +347,14 @@ fn tally_medium(tally: &mut Tally, step: Step, parcel: Parcel, has_arrived: bool
     tally.medium_carried(medium, station, has_arrived.then_some(to), parcel.bytes);
 }
 
-fn step(scenario: &Scenario, hop: Hop) -> Step {
+fn step(scenario: &Scenario, links: &Links<Parcel>, hop: Hop) -> Step {
     match hop {
         Hop::Wire { link, forward } => {
             assert!(link < scenario.links.len(), "the scenario has no link {link}");
-            Step::Wire(2 * link + usize::from(!forward))
+            match links.place(2 * link + usize::from(!forward)) {
+                Place::Wire(index) => Step::Wire(index),
+                Place::Shaped(index) => Step::Shaped(index),
+            }
         }
         Hop::Medium { medium, from, to } => {
             let stations = &scenario.media[medium].stations;
@@ -388,47 +364,6 @@ fn step(scenario: &Scenario, hop: Hop) -> Step {
             };
             Step::Medium { medium, station: station_of(from), to: station_of(to) }
         }
-    }
-}
-
-fn wire_config(wire: &model::Wire) -> WireConfig {
-    WireConfig {
-        rate_bps: wire.rate_bps,
-        delay: wire.delay,
-        limit: limit(wire.queue),
-        loss: probability(wire.loss),
-    }
-}
-
-fn medium_config(medium: &model::Medium) -> MediumConfig {
-    MediumConfig {
-        rate_bps: medium.rate_bps,
-        basic_rate_bps: medium.basic_rate_bps,
-        delay: medium.delay,
-        limit: limit(medium.queue),
-        loss: probability(medium.loss),
-        slot: medium.slot,
-        sifs: medium.sifs,
-        preamble: medium.preamble,
-        mac_header_bytes: medium.mac_header_bytes,
-        cw_min: medium.cw_min,
-        cw_max: medium.cw_max,
-        retry_limit: medium.retry_limit,
-    }
-}
-
-fn limit(queue: QueueLimit) -> Limit {
-    match queue {
-        QueueLimit::Unlimited => Limit::Unlimited,
-        QueueLimit::Packets(packets) => Limit::Packets(packets),
-        QueueLimit::Bytes(bytes) => Limit::Bytes(bytes),
-    }
-}
-
-fn probability(loss: Loss) -> Probability {
-    match loss {
-        Loss::None => Probability::ZERO,
-        Loss::Bernoulli(p) => Probability::new(p),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Scenarios for the emulator's own tests.
 
-use anabranch_scenario::model::{Link, Loss, Measure, QueueLimit, Scenario, Wire};
+use anabranch_scenario::model::{Link, Measure, Scenario, Wire};
 
 use crate::Nanos;
 
@@ -8,7 +8,7 @@ pub(crate) const MS: Nanos = 1_000_000;
 
 /// A wire without a queue limit or loss.
 pub(crate) fn wire(rate_bps: u64, delay: Nanos) -> Wire {
-    Wire { rate_bps, delay, queue: QueueLimit::Unlimited, loss: Loss::None }
+    Wire::plain(rate_bps, delay)
 }
 
 /// Links in a row, alike in both directions.
@@ -35,6 +35,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         media: Vec::new(),
         connections: Vec::new(),
         datagrams: Vec::new(),
+        traces: Vec::new(),
         changes: Vec::new(),
         interfaces: Vec::new(),
     }

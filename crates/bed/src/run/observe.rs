@@ -180,6 +180,7 @@ fn network_readings(counters: &NetworkCounters) -> Readings {
         queued: link.queued,
         drops: link.dropped_queue + link.dropped_down,
         losses: link.lost,
+        marks: link.marked,
         packets: link.packets,
         bytes: link.bytes,
     };

@@ -66,7 +66,7 @@ pub struct DatagramReading {
 pub struct LinkReading {
     /// Packets in the queue now, the one in transmission included.
     pub queued: u32,
-    /// Packets dropped because the queue was full or the link down.
+    /// Packets dropped by the queue or because the link was down.
     pub drops: u64,
     /// Packets lost to noise.
     pub losses: u64,
@@ -74,4 +74,6 @@ pub struct LinkReading {
     pub packets: u64,
     /// Bytes carried.
     pub bytes: u64,
+    /// Packets that the queue marked instead of dropping them.
+    pub marks: u64,
 }

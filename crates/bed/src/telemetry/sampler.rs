@@ -93,6 +93,8 @@ pub(super) struct Link {
     /// Index into [`Readings::links`].
     pub(super) position: usize,
     pub(super) rate_bps: u64,
+    /// Whether the queue may mark packets.
+    pub(super) marks: bool,
     series: Points,
     pub(super) queue: Mean,
 }
@@ -135,10 +137,11 @@ fn seconds(time: Nanos) -> f64 {
 }
 
 fn links_of(scenario: &Scenario) -> Vec<Link> {
-    let link = |name, position, rate_bps| Link {
+    let link = |name, position, rate_bps, marks| Link {
         name,
         position,
         rate_bps,
+        marks,
         series: Points::new(),
         queue: Mean::default(),
     };
@@ -146,12 +149,13 @@ fn links_of(scenario: &Scenario) -> Vec<Link> {
     for (index, model) in scenario.links.iter().enumerate() {
         for (direction, wire, suffix) in [(0, &model.forward, ""), (1, &model.reverse, "/reverse")] {
             if wire.queue != QueueLimit::Unlimited {
-                links.push(link(format!("{}{suffix}", model.name), 2 * index + direction, wire.rate_bps));
+                let (name, marks) = (format!("{}{suffix}", model.name), wire.discipline.marks());
+                links.push(link(name, 2 * index + direction, wire.rate_bps, marks));
             }
         }
     }
     for (index, medium) in scenario.media.iter().enumerate() {
-        links.push(link(medium.name.clone(), 2 * scenario.links.len() + index, medium.rate_bps));
+        links.push(link(medium.name.clone(), 2 * scenario.links.len() + index, medium.rate_bps, false));
     }
     links
 }

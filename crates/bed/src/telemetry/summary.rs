@@ -52,6 +52,9 @@ pub(super) fn summary(sampler: &Sampler, begin: &Counts, end: &Counts, packet_ho
         let mut figures = Figures { all: &mut all, scope: Scope::Link(link.name.clone()) };
         figures.add("drops", (end.drops - begin.drops) as f64);
         figures.add("losses", (end.losses - begin.losses) as f64);
+        if link.marks {
+            figures.add("marks", (end.marks - begin.marks) as f64);
+        }
         figures.add("packets", (end.packets - begin.packets) as f64);
         let rate_bps = (end.bytes - begin.bytes) as f64 * 8.0 / window_s;
         figures.add("throughput_bps", rate_bps);

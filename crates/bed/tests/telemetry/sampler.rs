@@ -190,6 +190,7 @@ fn window_borders_are_the_readings_at_its_ends() {
             queued: second as u32,
             drops: second,
             losses: 0,
+            marks: 0,
             packets: 10 * second,
             bytes: 125_000 * second,
         };

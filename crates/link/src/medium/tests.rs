@@ -128,3 +128,18 @@ fn a_medium_that_goes_down_drops_everything() {
     assert_eq!((dropped, medium.next_event()), (2, NEVER));
     assert_eq!(medium.offer(20, 0, Tagged { station: 0, bytes: 100 }), Err(Drop::Down));
 }
+
+#[test]
+fn noise_in_bursts_hits_the_share_of_transmissions_that_the_bad_state_has() {
+    let mut medium = medium(config(), 2);
+    let [p, r] = [0.05, 0.2].map(Probability::new);
+    let (loss_good, loss_bad) = (Probability::ZERO, Probability::ONE);
+    medium.set_bursts(Some(GilbertElliott { p, r, loss_good, loss_bad, is_bad: false }));
+    let (arrived, given_up) = saturate(&mut medium, 1, 500, 60_000_000_000);
+    let sent = medium.counters().transmissions as f64;
+    let failed = 1.0 - arrived[0] as f64 / sent;
+    // The states of successive transmissions have the correlation 0.75, so the variance is 7 times that of independent ones.
+    let allowed = 3.0 * (0.2 * 0.8 * 7.0 / sent).sqrt();
+    assert!((failed - 0.2).abs() < allowed, "{failed} for 0.2, three standard errors: {allowed}");
+    assert!(given_up > 0, "a burst may outlast the retries");
+}

@@ -2,6 +2,7 @@
 
 mod energy;
 mod flows;
+mod shaping;
 mod topology;
 mod transport;
 
@@ -68,6 +69,8 @@ pub(crate) enum Kind {
     Intervals,
     /// An algorithm, or a table of its name and parameters.
     Congestion,
+    /// A value of the other kind, or a table.
+    OrTable(&'static Kind, &'static Section),
     /// A table, or "off".
     TableOrOff(&'static Section),
     /// A table.
@@ -189,7 +192,11 @@ mod tests {
                     section.name,
                     key.name
                 );
-                if let Kind::Table(inner) | Kind::Tables(inner) | Kind::TableOrOff(inner) = &key.kind {
+                if let Kind::Table(inner)
+                | Kind::Tables(inner)
+                | Kind::TableOrOff(inner)
+                | Kind::OrTable(_, inner) = &key.kind
+                {
                     walk(inner);
                 }
             }

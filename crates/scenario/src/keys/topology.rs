@@ -2,6 +2,7 @@
 
 use super::Dimension::Bytes;
 use super::Need::{Default, Optional, Required};
+use super::shaping::{JITTER, LOSS, QUEUE};
 use super::{FAMILY, Kind, RATE, Section, key, quantity, time};
 
 pub(super) static NODE: Section = Section {
@@ -21,14 +22,26 @@ pub(super) static LINK: Section = Section {
         key("name", Kind::Name, Optional("A-B"), "Unique among links and media."),
         key("between", Kind::Names(2), Required, "The two nodes; `forward` is from the first to the second."),
         FAMILY,
-        key("rate", RATE, Required, "Bit rate."),
+        key("rate", RATE, Optional("that of `trace`; one of the two is **required**"), "Bit rate."),
+        key(
+            "trace",
+            Kind::Text,
+            Optional("a constant rate"),
+            "Path of a rate trace in the format of mahimahi, from the scenario file's folder.",
+        ),
         key("delay", time(0), Required, "Propagation delay."),
-        key("queue", Kind::Queue, Required, "Drop-tail limit, the packet in transmission included."),
+        key("jitter", JITTER, Optional("a constant delay"), "Further delay, different for each packet."),
+        key(
+            "queue",
+            QUEUE,
+            Required,
+            "Drop-tail limit, the packet in transmission included; or a discipline.",
+        ),
         key(
             "loss",
-            Kind::Probability,
+            LOSS,
             Default("0 %"),
-            "Each packet is lost independently, after it has used the link.",
+            "Each packet is lost independently, after it has used the link; or in bursts.",
         ),
         key("reverse", Kind::Table(&REVERSE), Optional("as forward"), "What differs on the way back."),
     ],
@@ -39,9 +52,11 @@ static REVERSE: Section = Section {
     doc: "The way back of a link: what is not given is as on the way forth.",
     keys: &[
         key("rate", RATE, Optional("as forward"), "Bit rate."),
+        key("trace", Kind::Text, Optional("as forward"), "Rate trace."),
         key("delay", time(0), Optional("as forward"), "Propagation delay."),
-        key("queue", Kind::Queue, Optional("as forward"), "Drop-tail limit."),
-        key("loss", Kind::Probability, Optional("as forward"), "Random loss."),
+        key("jitter", JITTER, Optional("as forward"), "Further delay."),
+        key("queue", QUEUE, Optional("as forward"), "Queue."),
+        key("loss", LOSS, Optional("as forward"), "Random loss."),
     ],
 };
 
@@ -66,7 +81,7 @@ pub(super) static MEDIUM: Section = Section {
         ),
         key("delay", time(0), Default("1 us"), "Propagation delay (aAirPropagationTime)."),
         key("queue", Kind::Queue, Required, "Limit of each station's queue."),
-        key("loss", Kind::Probability, Default("0 %"), "Loss of a frame by noise; the frame is retried."),
+        key("loss", LOSS, Default("0 %"), "Loss of a frame by noise; the frame is retried."),
         key("slot", time(1), Default("20 us"), "aSlotTime."),
         key("sifs", time(1), Default("10 us"), "aSIFSTime."),
         key(
@@ -111,7 +126,7 @@ pub(super) static CHANGE: Section = Section {
         ),
         key("rate", RATE, Optional("unchanged"), "New rate."),
         key("delay", time(0), Optional("unchanged"), "New delay."),
-        key("loss", Kind::Probability, Optional("unchanged"), "New loss."),
+        key("loss", LOSS, Optional("unchanged"), "New loss."),
         key("up", Kind::Bool, Optional("unchanged"), "`false`: all packets are dropped until `true`."),
     ],
 };

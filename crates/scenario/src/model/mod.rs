@@ -11,6 +11,7 @@ mod transport;
 pub use energy::{Attachment, Interface};
 pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, Traffic, When};
 pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Wire};
+pub use topology::{CoDel, Discipline, Jitter, JitterDistribution, Red, Trace};
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 
 /// A point or span of simulated time, in nanoseconds.
@@ -41,6 +42,8 @@ pub struct Scenario {
     pub connections: Vec<Connection>,
     /// UDP flows in the order of the file.
     pub datagrams: Vec<Datagram>,
+    /// Recorded rates that links follow.
+    pub traces: Vec<Trace>,
     /// Link changes, sorted by time, then by their order in the file.
     pub changes: Vec<Change>,
     /// Radios in the order of the file.

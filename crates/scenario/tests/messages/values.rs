@@ -296,6 +296,90 @@ direction = "forward"
 }
 
 #[test]
+fn queue_disciplines_have_their_own_settings() {
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { limit = "9 packets" }"#,
+        "f.toml:19:9: link.1.queue.kind: missing; expected one of drop-tail, red, codel, fq_codel",
+    );
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { kind = "fqcodel" }"#,
+        r#"f.toml:19:18: link.1.queue.kind: "fqcodel" is not known; expected one of drop-tail, red, codel, fq_codel; did you mean "fq_codel"?"#,
+    );
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { kind = "red" }"#,
+        r#"f.toml:19:9: link.1.queue.limit: missing; expected "100 packets", a size such as "64 kB" (units: B, kB, MB, GB, KiB, MiB, GiB) or "unlimited""#,
+    );
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { kind = "codel", min = "5 packets" }"#,
+        "f.toml:19:33: link.1.queue.min: codel has no such setting; expected another kind, or no such key",
+    );
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { kind = "drop-tail", limit = "5 packets", ecn = true }"#,
+        "f.toml:19:58: link.1.queue.ecn: drop-tail has no such setting; expected another kind, or no such key",
+    );
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { kind = "red", limit = "9 packets", min = "7 packets", max = "7 packets" }"#,
+        "f.toml:19:71: link.1.queue.max: 7 packets are not above min, 7 packets; expected more",
+    );
+    edited(
+        r#"queue = "64 kB""#,
+        r#"queue = { kind = "red", limit = "9 packets", weight = 0 }"#,
+        "f.toml:19:55: link.1.queue.weight: with 0 the average never moves; expected a number above 0, at most 1",
+    );
+}
+
+#[test]
+fn losses_in_bursts_come_to_an_end() {
+    edited(
+        "loss = 0.001",
+        r#"loss = { kind = "gilbert", p = 0.1, r = 0.1 }"#,
+        r#"f.toml:20:17: link.1.loss.kind: "gilbert" is not known; expected one of gilbert-elliott"#,
+    );
+    edited(
+        "loss = 0.001",
+        r#"loss = { kind = "gilbert-elliott", p = "1 %" }"#,
+        r#"f.toml:20:8: link.1.loss.r: missing; expected a number from 0 to 1 or a percentage such as "0.1 %""#,
+    );
+    edited(
+        "loss = 0.001",
+        r#"loss = { kind = "gilbert-elliott", p = "1 %", r = 0 }"#,
+        "f.toml:20:51: link.1.loss.r: with 0 the bad state never ends; expected a number above 0, at most 1",
+    );
+}
+
+#[test]
+fn a_jitter_has_a_range_and_a_known_distribution() {
+    edited(
+        "loss = 0.001",
+        r#"jitter = { reorder = true }"#,
+        r#"f.toml:20:10: link.1.jitter.range: missing; expected a time such as "50 ms" (units: ns, us, ms, s, min, h)"#,
+    );
+    edited(
+        "loss = 0.001",
+        r#"jitter = { range = "5 ms", distribution = "gaussian" }"#,
+        r#"f.toml:20:43: link.1.jitter.distribution: "gaussian" is not known; expected one of uniform, exponential, normal"#,
+    );
+    edited(
+        "loss = 0.001",
+        "jitter = 5",
+        r#"f.toml:20:10: link.1.jitter: 5 has no unit; expected a time such as "50 ms" (units: ns, us, ms, s, min, h)"#,
+    );
+}
+
+#[test]
+fn a_text_that_is_no_file_cannot_name_a_trace() {
+    let refused = "there is no folder to find it in; expected a scenario that is read from a file";
+    edited(r#"rate = "1 Mbit/s""#, r#"trace = "drive.up""#, &format!("f.toml:17:9: link.1.trace: {refused}"));
+    assert_eq!(message(BASE, &[("link.1.trace", "drive.up")]), format!("--set link.1.trace: {refused}"),);
+}
+
+#[test]
 fn a_connection_has_at_most_32_subflows() {
     let protocol = "protocol = \"mptcp\"\ncongestion = \"reno\"\n";
     assert_eq!(BASE.matches(protocol).count(), 1);

@@ -118,18 +118,22 @@ impl<K: Key> World<'_, K> {
     fn link_figures(&self, figures: &mut Vec<Figure>, begin: &Counts, end: &Counts, window_s: f64) {
         let wires = 2 * self.scenario.links.len();
         for (index, (link, name)) in self.meter.links.iter().enumerate() {
-            let (position, rate_bps) = match *link {
+            let (position, rate_bps, marks) = match *link {
                 LinkRef::Wire(wire) => {
                     let model = &self.scenario.links[wire / 2];
-                    (wire, if wire % 2 == 0 { model.forward.rate_bps } else { model.reverse.rate_bps })
+                    let model = if wire % 2 == 0 { model.forward } else { model.reverse };
+                    (wire, model.rate_bps, model.discipline.marks())
                 }
-                LinkRef::Medium(medium) => (wires + medium, self.scenario.media[medium].rate_bps),
+                LinkRef::Medium(medium) => (wires + medium, self.scenario.media[medium].rate_bps, false),
             };
             let (begin, end) = (begin.links[position], end.links[position]);
             let scope = Scope::Link(name.clone());
             let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
             figure("drops", (end.drops - begin.drops) as f64);
             figure("losses", (end.losses - begin.losses) as f64);
+            if marks {
+                figure("marks", (end.marks - begin.marks) as f64);
+            }
             figure("packets", (end.packets - begin.packets) as f64);
             let bits = (end.bytes - begin.bytes) as f64 * 8.0;
             figure("throughput_bps", bits / window_s);

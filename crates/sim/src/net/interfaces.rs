@@ -1,9 +1,8 @@
 //! What interfaces have carried: all bytes on the wire, handshakes, acknowledgements and datagrams included.
 //!
-//! A node has sent what its link has transmitted, lost on the way or not, and received what has arrived at it. Bytes
-//! count when the packet arrives at the far end or is lost, so those that are sent count a propagation delay late.
+//! Bytes count when the packet arrives at the far end or is lost, so those that are sent count a propagation delay late.
 
-use anabranch_scenario::model::{Attachment, Interface};
+use anabranch_scenario::model::Interface;
 
 use super::{Key, MediumHop, Network};
 use crate::packet::Packet;
@@ -11,7 +10,7 @@ use crate::packet::Packet;
 impl<K: Key> Network<K> {
     /// A packet has left its station on a medium, and arrived at the other unless it was given up.
     pub(super) fn tally_medium(&mut self, packet: Packet, has_arrived: bool) {
-        let hop = self.routes[packet.route as usize] as usize - self.wires.len();
+        let hop = self.routes[packet.route as usize] as usize - self.links.first_medium();
         let MediumHop { medium, station, to } = self.medium_hops[hop];
         let to = has_arrived.then_some(to as usize);
         self.tally.medium_carried(medium as usize, station as usize, to, u32::from(packet.bytes));
@@ -19,14 +18,6 @@ impl<K: Key> Network<K> {
 
     /// Bytes that an interface's node has sent and received by it so far.
     pub(crate) fn carried_by(&self, interface: &Interface) -> (u64, u64) {
-        match interface.attachment {
-            Attachment::Link { link, sends_forward } => {
-                let (up, down) =
-                    (2 * link + usize::from(!sends_forward), 2 * link + usize::from(sends_forward));
-                let arrived = |wire: usize| self.wires[wire].counters().delivered_bytes;
-                (arrived(up) + self.tally.lost_by(up), arrived(down))
-            }
-            Attachment::Medium { medium, station } => self.tally.of_station(medium, station),
-        }
+        self.links.carried_by(&self.tally, interface)
     }
 }

@@ -1,10 +1,10 @@
-//! The network: wires, media, routes, and the packets on them.
+//! The network: links, routes, and the packets on them.
 
 pub(crate) mod build;
 mod interfaces;
 
-use anabranch_link::{Drop, Medium, Nanos, Offer, Probability, Streams, Tally, Wire, medium::Delivery};
-use anabranch_scenario::model::{Change, ChangeTarget, Loss, Scenario};
+use anabranch_link::{Drop, Fate, Links, Nanos, Offer, Tally, medium::Delivery};
+use anabranch_scenario::model::{Change, Scenario};
 
 use crate::{
     engine::heads::{Heads, Key},
@@ -25,9 +25,7 @@ struct MediumHop {
 
 /// All links and the packets on them.
 pub(crate) struct Network<K> {
-    /// Direction `2 * link` runs forward, `2 * link + 1` back.
-    wires: Vec<Wire<Packet>>,
-    media: Vec<Medium<Packet>>,
+    links: Links<Packet>,
     medium_hops: Vec<MediumHop>,
     /// All routes, one after the other: hops, then the sink.
     routes: Vec<u32>,
@@ -37,9 +35,8 @@ pub(crate) struct Network<K> {
     lost_to: Vec<u64>,
     /// Packets carried over one link.
     pub(crate) hops: u64,
-    streams: Streams,
-    /// Scratch: packets that a medium has just given up.
-    given_up: Vec<Packet>,
+    /// Scratch: packets that a link has just dropped or given up.
+    gone: Vec<Packet>,
     log_drops: bool,
     drop_log: Vec<(Nanos, Packet)>,
     tally: Tally,
@@ -61,13 +58,13 @@ impl<K: Key> Network<K> {
     /// Handles the next event of a link; a packet that has reached its sink comes back with the sink.
     #[inline(always)]
     pub(crate) fn advance(&mut self, now: Nanos, link: usize) -> Option<(u32, Packet)> {
-        let Some(wire) = self.wires.get_mut(link) else { return self.advance_medium(now, link) };
+        let Some(wire) = self.links.wires.get_mut(link) else { return self.advance_other(now, link) };
         let packet = *wire.front();
         let arrived = wire.pop();
         self.heads.set(link, wire.next_arrival());
         self.hops += 1;
         if !arrived {
-            self.tally.wire_lost(link, u32::from(packet.bytes));
+            self.tally.lost_on_the_way(link, u32::from(packet.bytes));
             self.lose(now, packet);
             return None;
         }
@@ -88,8 +85,8 @@ impl<K: Key> Network<K> {
     #[inline(always)]
     fn enter(&mut self, now: Nanos, route: u32, bytes: u16, make: impl Fn() -> Packet) {
         let hop = self.routes[route as usize];
-        let Some(wire) = self.wires.get_mut(hop as usize) else {
-            self.enter_medium(now, hop, Packet { route, ..make() });
+        let Some(wire) = self.links.wires.get_mut(hop as usize) else {
+            self.enter_other(now, hop, Packet { route, ..make() });
             return;
         };
         match wire.offer_made(now, u32::from(bytes), &make) {
@@ -102,37 +99,76 @@ impl<K: Key> Network<K> {
         }
     }
 
+    /// A packet comes to a link that is no plain wire.
     #[cold]
-    fn enter_medium(&mut self, now: Nanos, hop: u32, packet: Packet) {
-        let MediumHop { medium, station, .. } = self.medium_hops[hop as usize - self.wires.len()];
-        let channel = &mut self.media[medium as usize];
+    fn enter_other(&mut self, now: Nanos, hop: u32, packet: Packet) {
+        let place = hop as usize - self.links.wires.len();
+        let Some(shaped) = self.links.shaped.get_mut(place) else {
+            self.enter_medium(now, place - self.links.shaped.len(), packet);
+            return;
+        };
+        let gone = &mut self.gone;
+        shaped.offer(now, packet, |fate| gone.extend(dropped(fate)));
+        let next = shaped.next_event();
+        self.heads.set(hop as usize, next);
+        self.lose_gone(now);
+    }
+
+    fn enter_medium(&mut self, now: Nanos, hop: usize, packet: Packet) {
+        let MediumHop { medium, station, .. } = self.medium_hops[hop];
+        let number = self.links.first_medium() + medium as usize;
+        let channel = &mut self.links.media[medium as usize];
         let refused: Result<(), Drop> = channel.offer(now, station as usize, packet);
         let next = channel.next_event();
-        self.heads.set(self.wires.len() + medium as usize, next);
+        self.heads.set(number, next);
         if refused.is_err() {
             self.lose(now, packet);
         }
     }
 
     #[cold]
-    fn advance_medium(&mut self, now: Nanos, link: usize) -> Option<(u32, Packet)> {
-        let channel = &mut self.media[link - self.wires.len()];
+    fn advance_other(&mut self, now: Nanos, link: usize) -> Option<(u32, Packet)> {
+        let place = link - self.links.wires.len();
         let mut arrived = None;
-        let given_up = &mut self.given_up;
-        channel.advance(now, |delivery| match delivery {
-            Delivery::Arrived(packet) => arrived = Some(packet),
-            Delivery::GivenUp(packet) => given_up.push(packet),
-        });
-        let next = channel.next_event();
+        let (gone, tally) = (&mut self.gone, &mut self.tally);
+        let is_medium = link >= self.links.first_medium();
+        let next = if let Some(shaped) = self.links.shaped.get_mut(place) {
+            shaped.advance(now, |fate| match fate {
+                Fate::Arrived(packet) => arrived = Some(packet),
+                Fate::Dropped(packet, why) => {
+                    if why == Drop::Loss {
+                        tally.lost_on_the_way(link, u32::from(packet.bytes));
+                    }
+                    gone.push(packet);
+                }
+            });
+            shaped.next_event()
+        } else {
+            let channel = &mut self.links.media[place - self.links.shaped.len()];
+            channel.advance(now, |delivery| match delivery {
+                Delivery::Arrived(packet) => arrived = Some(packet),
+                Delivery::GivenUp(packet) => gone.push(packet),
+            });
+            channel.next_event()
+        };
         self.heads.set(link, next);
-        while let Some(packet) = self.given_up.pop() {
-            self.tally_medium(packet, false);
+        if is_medium {
+            for at in 0..self.gone.len() {
+                self.tally_medium(self.gone[at], false);
+            }
+            if let Some(packet) = arrived {
+                self.tally_medium(packet, true);
+            }
+        }
+        self.lose_gone(now);
+        self.hops += u64::from(arrived.is_some());
+        arrived.and_then(|packet| self.forward(now, packet))
+    }
+
+    fn lose_gone(&mut self, now: Nanos) {
+        while let Some(packet) = self.gone.pop() {
             self.lose(now, packet);
         }
-        self.hops += u64::from(arrived.is_some());
-        let packet = arrived?;
-        self.tally_medium(packet, true);
-        self.forward(now, packet)
     }
 
     #[cold]
@@ -164,9 +200,7 @@ impl<K: Key> Network<K> {
     /// Whether no packet is on any link.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
-        use anabranch_link::NEVER;
-        self.wires.iter().all(|wire| wire.next_arrival() == NEVER)
-            && self.media.iter().all(|medium| medium.next_event() == NEVER)
+        self.links.is_empty()
     }
 
     /// Takes the record of lost packets.
@@ -176,68 +210,25 @@ impl<K: Key> Network<K> {
 
     /// Carries out a change of the scenario.
     pub(crate) fn change(&mut self, now: Nanos, change: &Change, index: usize) {
-        match change.target {
-            ChangeTarget::Link { link, forward, reverse } => {
-                for (wire, wanted) in [(2 * link, forward), (2 * link + 1, reverse)] {
-                    if wanted {
-                        self.change_wire(now, wire, change, index);
-                    }
-                }
-            }
-            ChangeTarget::Medium(medium) => self.change_medium(now, medium, change),
-        }
-    }
-
-    fn change_wire(&mut self, now: Nanos, index: usize, change: &Change, change_index: usize) {
-        let wire = &mut self.wires[index];
         let mut gone = Vec::new();
-        if let Some(rate_bps) = change.rate_bps {
-            wire.set_rate(now, rate_bps);
-        }
-        if let Some(delay) = change.delay {
-            wire.set_delay(now, delay);
-        }
-        if let Some(loss) = change.loss {
-            let stream = self.streams.stream(&format!("change/{change_index}/wire/{index}"));
-            wire.set_loss(probability(loss), stream);
-        }
-        if let Some(up) = change.up {
-            wire.set_up(now, up, |packet| gone.push(packet));
-        }
-        let next = wire.next_arrival();
-        self.heads.set(index, next);
+        let heads = &mut self.heads;
+        self.links.change(
+            now,
+            change,
+            index,
+            |packet, _| gone.push(packet),
+            |link, next| heads.set(link, next),
+        );
         for packet in gone {
             self.lose(now, packet);
         }
     }
 
-    fn change_medium(&mut self, now: Nanos, index: usize, change: &Change) {
-        let medium = &mut self.media[index];
-        let mut gone = Vec::new();
-        if let Some(rate_bps) = change.rate_bps {
-            medium.set_rate(rate_bps);
-        }
-        if let Some(delay) = change.delay {
-            medium.set_delay(delay);
-        }
-        if let Some(loss) = change.loss {
-            medium.set_loss(probability(loss));
-        }
-        if let Some(up) = change.up {
-            medium.set_up(now, up, |packet| gone.push(packet));
-        }
-        let next = medium.next_event();
-        self.heads.set(self.wires.len() + index, next);
-        for packet in gone {
-            self.lose(now, packet);
-        }
-    }
-
-    /// Packets in each direction's queue and then in each medium's queues.
+    /// Packets in the queue of a direction, or in all queues of a medium.
     pub(crate) fn queued(&mut self, now: Nanos, link: LinkRef) -> u32 {
         match link {
-            LinkRef::Wire(index) => self.wires[index].queued(now),
-            LinkRef::Medium(index) => self.media[index].queued(),
+            LinkRef::Wire(index) => self.links.queued(now, index),
+            LinkRef::Medium(index) => self.links.media[index].queued(),
         }
     }
 
@@ -245,24 +236,33 @@ impl<K: Key> Network<K> {
     pub(crate) fn counters(&self, link: LinkRef) -> LinkCounters {
         match link {
             LinkRef::Wire(index) => {
-                let c = self.wires[index].counters();
+                let c = self.links.counters(index);
                 LinkCounters {
                     drops: c.dropped_queue + c.dropped_down,
                     losses: c.lost,
                     packets: c.delivered,
                     bytes: c.delivered_bytes,
+                    marks: c.marked,
                 }
             }
             LinkRef::Medium(index) => {
-                let c = self.media[index].counters();
+                let c = self.links.media[index].counters();
                 LinkCounters {
                     drops: c.dropped_queue + c.dropped_down,
                     losses: c.lost,
                     packets: c.delivered,
                     bytes: c.delivered_bytes,
+                    marks: 0,
                 }
             }
         }
+    }
+}
+
+fn dropped(fate: Fate<Packet>) -> Option<Packet> {
+    match fate {
+        Fate::Dropped(packet, _) => Some(packet),
+        Fate::Arrived(_) => None,
     }
 }
 
@@ -276,7 +276,7 @@ pub(crate) enum LinkRef {
 /// What a link has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LinkCounters {
-    /// Full queue or link down.
+    /// Dropped by the queue or a link that is down.
     pub(crate) drops: u64,
     /// Random loss, or given up.
     pub(crate) losses: u64,
@@ -284,16 +284,11 @@ pub(crate) struct LinkCounters {
     pub(crate) packets: u64,
     /// Bytes that arrived.
     pub(crate) bytes: u64,
-}
-
-fn probability(loss: Loss) -> Probability {
-    match loss {
-        Loss::None => Probability::ZERO,
-        Loss::Bernoulli(p) => Probability::new(p),
-    }
+    /// Packets marked instead of dropped.
+    pub(crate) marks: u64,
 }
 
 /// Whether the narrow key can order the events of a scenario.
 pub(crate) fn narrow_fits(scenario: &Scenario) -> bool {
-    Heads::<u64>::fits(2 * scenario.links.len() + scenario.media.len(), scenario.duration)
+    Heads::<u64>::fits(Links::<Packet>::count(scenario), scenario.duration)
 }

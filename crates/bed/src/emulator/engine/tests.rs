@@ -8,7 +8,7 @@ use std::{
 
 use super::*;
 use crate::emulator::testing::{MS, chain, wire};
-use anabranch_scenario::model::{Hop, Scenario};
+use anabranch_scenario::model::{CoDel, Discipline, Hop, Scenario, Wire};
 
 /// A machine on which time passes only by waiting and by the set cost of each read and write.
 #[derive(Default)]
@@ -216,4 +216,28 @@ fn the_tap_sees_packets_enter_and_leave() {
     settle(&mut engine, &fake);
     let seen = seen.lock().expect("nobody panics");
     assert_eq!(*seen, [(0, false, 1_001 * MS, 1000), (0, true, 1_012 * MS, 1000)]);
+}
+
+#[test]
+fn a_mark_is_written_into_the_header_and_only_of_packets_that_can_bear_it() {
+    let sent = |ecn_capable: bool| {
+        let fake = Fake::default();
+        let mut bytes = packet(1, 2, 1000);
+        bytes[1] = if ecn_capable { 2 << 4 } else { 0 };
+        fake.0.borrow_mut().coming = vec![(0, 0, bytes.clone()); 10].into();
+        let discipline = Discipline::CoDel(CoDel { target: 0, interval: 1, ecn: true });
+        let mut engine = engine(&chain(&[Wire { discipline, ..wire(8_000_000, 0) }]), &fake);
+        settle(&mut engine, &fake);
+        let world = fake.0.borrow();
+        let marked = world.written.iter().filter(|(_, _, written)| written[1] == 3 << 4).count() as u64;
+        let same = world.written.iter().filter(|(_, _, written)| *written == bytes).count() as u64;
+        assert_eq!(marked + same, world.written.len() as u64, "nothing else is written to");
+        let counters = engine.finish(0, false).counters;
+        assert_eq!(counters.links[0].marked, marked);
+        (marked, counters.routes[0].packets_out, counters.routes[0].lost_queue)
+    };
+    // The first goes at once, the second is the first above the target, and behind the last two no more than one waits.
+    assert_eq!(sent(true), (6, 10, 0));
+    let (marked, out, lost) = sent(false);
+    assert!(marked == 0 && lost > 0 && out + lost == 10, "{marked} marked, {out} out, {lost} lost");
 }

@@ -1,7 +1,11 @@
 use super::*;
 use crate::emulator::testing::{MS, chain, wire};
+use anabranch_link::{Medium, Wire, medium_config, wire_config};
 use anabranch_policy::energy::Radio;
-use anabranch_scenario::model::Link;
+use anabranch_scenario::model::{
+    self, Attachment, ChangeTarget, CoDel, Discipline, Jitter, JitterDistribution, Link, Loss, QueueLimit,
+    Red, Trace,
+};
 use proptest::prelude::*;
 
 /// Deliveries as (due, buffer), and buffers of losses.
@@ -66,8 +70,38 @@ prop_compose! {
         ],
         loss in prop_oneof![Just(Loss::None), (0.01..0.9).prop_map(Loss::Bernoulli)],
     ) -> model::Wire {
-        model::Wire { rate_bps, delay, queue, loss }
+        model::Wire { queue, loss, ..model::Wire::plain(rate_bps, delay) }
     }
+}
+
+const CODEL: CoDel = CoDel { target: 5 * MS, interval: 20 * MS, ecn: false };
+
+prop_compose! {
+    /// A wire, with whatever makes a shaped link of it.
+    fn any_link()(
+        wire in any_wire(),
+        discipline in prop_oneof![
+            2 => Just(Discipline::DropTail),
+            1 => Just(Discipline::Red(Red {
+                min_packets: 2, max_packets: 6, max_p: 0.1, weight: 0.2, gentle: true, ecn: false
+            })),
+            1 => Just(Discipline::CoDel(CODEL)),
+            1 => Just(Discipline::FqCoDel { codel: CODEL, flows: 4, quantum_bytes: 1514 }),
+        ],
+        jitter in prop::option::of((1_u64..20_000_000, any::<bool>()).prop_map(|(range, reorder)| {
+            Jitter { range, distribution: JitterDistribution::Exponential, reorder }
+        })),
+        bursts in any::<bool>(),
+        trace in prop::option::of(Just(0)),
+    ) -> model::Wire {
+        let bursty = Loss::GilbertElliott { p: 0.1, r: 0.3, loss_good: 0.0, loss_bad: 1.0 };
+        model::Wire { discipline, jitter, trace, loss: if bursts { bursty } else { wire.loss }, ..wire }
+    }
+}
+
+/// Such links in a row.
+fn chain_of_links(links: &[model::Wire]) -> Scenario {
+    Scenario { traces: vec![Trace { opportunities_ms: [1, 1, 4, 9].into() }], ..chain(links) }
 }
 
 prop_compose! {
@@ -89,7 +123,7 @@ proptest! {
         let mut delivered = Vec::new();
         for (buffer, &(at, bytes)) in (0..).zip(&packets) {
             delivered.extend(all(&mut network, at).0);
-            network.offer(at, 0, buffer, bytes);
+            network.offer(at, 0, buffer, bytes, Headers::default());
         }
         delivered.extend(all(&mut network, NEVER).0);
         prop_assert_eq!(delivered, by_hand(&wires, &packets));
@@ -97,12 +131,12 @@ proptest! {
 
     #[test]
     fn when_the_network_is_looked_at_changes_nothing_and_no_packet_is_forgotten(
-        wires in prop::collection::vec(any_wire(), 1..4),
+        wires in prop::collection::vec(any_link(), 1..4),
         packets in any_packets(),
         looks in prop::collection::vec(0_u64..600_000_000, 0..50),
     ) {
-        let mut often = network(&chain(&wires), &forward(wires.len()));
-        let mut late = network(&chain(&wires), &forward(wires.len()));
+        let mut often = network(&chain_of_links(&wires), &forward(wires.len()));
+        let mut late = network(&chain_of_links(&wires), &forward(wires.len()));
         let (mut seen, mut expected) = (Vec::new(), Vec::new());
         let mut looks = looks;
         looks.sort_unstable();
@@ -113,8 +147,8 @@ proptest! {
             }
             seen.push(all(&mut often, at));
             expected.push(all(&mut late, at));
-            often.offer(at, 0, buffer, bytes);
-            late.offer(at, 0, buffer, bytes);
+            often.offer(at, 0, buffer, bytes, Headers::default());
+            late.offer(at, 0, buffer, bytes, Headers::default());
         }
         for look in looks {
             seen.push(all(&mut often, look));
@@ -145,7 +179,7 @@ fn the_way_back_takes_the_other_direction_of_the_link() {
     scenario.links[0].reverse = wire(800_000, 20 * MS);
     let back = [Hop::Wire { link: 0, forward: false }];
     let mut network = network(&scenario, &back);
-    network.offer(0, 0, 1, 1000);
+    network.offer(0, 0, 1, 1000, Headers::default());
     assert_eq!(all(&mut network, NEVER).0, [(30 * MS, 1)]);
 }
 
@@ -175,7 +209,7 @@ fn changes_come_at_their_time_after_the_scenarios_beginning() {
     let mut delivered = Vec::new();
     for (buffer, at) in [(1, 1009 * MS), (2, 1015 * MS), (3, 1025 * MS), (4, 1035 * MS)] {
         delivered.extend(all(&mut network, at).0);
-        network.offer(at, 0, buffer, 1000);
+        network.offer(at, 0, buffer, 1000, Headers::default());
     }
     let (rest, lost) = all(&mut network, NEVER);
     delivered.extend(rest);
@@ -192,7 +226,7 @@ fn a_link_that_goes_down_loses_what_is_on_it_and_what_comes() {
     let mut lost = Vec::new();
     for (buffer, at) in [(1, 4 * MS), (2, 10 * MS), (3, 30 * MS)] {
         lost.extend(all(&mut network, at).1);
-        network.offer(at, 0, buffer, 1000);
+        network.offer(at, 0, buffer, 1000, Headers::default());
     }
     let (delivered, rest) = all(&mut network, NEVER);
     lost.extend(rest);
@@ -205,7 +239,7 @@ fn a_link_that_goes_down_loses_what_is_on_it_and_what_comes() {
 #[test]
 fn the_queue_of_a_link_is_counted_as_of_now() {
     let mut network = network(&chain(&[wire(8_000_000, 100 * MS)]), &forward(1));
-    (0..5).for_each(|buffer| network.offer(0, 0, buffer, 1000));
+    (0..5).for_each(|buffer| network.offer(0, 0, buffer, 1000, Headers::default()));
     let mut counters = Counters::default();
     network.count(2 * MS, &mut counters);
     assert_eq!((counters.links[0].queued, counters.links[0].packets), (3, 0));
@@ -257,7 +291,7 @@ fn packets_on_a_medium_fare_as_on_one_driven_by_hand() {
     for buffer in 0..400 {
         let (at, station) = (u64::from(buffer) * MS, buffer as usize % 2);
         seen.extend(all(&mut network, at).0);
-        network.offer(at, station, buffer, 1000);
+        network.offer(at, station, buffer, 1000, Headers::default());
         bring(&mut by_hand, at);
         let parcel = Parcel { buffer, bytes: 1000, ..Parcel::default() };
         refused += usize::from(by_hand.offer(at, station, parcel).is_err());
@@ -286,8 +320,8 @@ fn at_one_time_links_come_by_number_and_changes_last() {
     scenario.changes = vec![Change { up: Some(false), ..change(10 * MS) }];
     let hops = [1, 0].map(|link| [Hop::Wire { link, forward: true }]);
     let mut network = Network::new(&scenario, 7, hops.iter().map(|hops| (&hops[..], 0)));
-    network.offer(0, 0, 20, 1000);
-    network.offer(0, 1, 10, 1000);
+    network.offer(0, 0, 20, 1000, Headers::default());
+    network.offer(0, 1, 10, 1000, Headers::default());
     assert_eq!(all(&mut network, NEVER), (vec![(10 * MS, 10), (10 * MS, 20)], vec![]));
 }
 
@@ -309,7 +343,7 @@ fn an_interface_has_sent_what_was_lost_on_the_way_and_received_what_arrived() {
     scenario.interfaces = vec![interface(1), interface(0)];
     let mut network = network(&scenario, &forward(1));
     for buffer in 0..100 {
-        network.offer(0, 0, buffer, 1000);
+        network.offer(0, 0, buffer, 1000, Headers::default());
     }
     let (delivered, lost) = all(&mut network, 1_000 * MS);
     assert!(!lost.is_empty() && delivered.len() + lost.len() == 100);
@@ -332,7 +366,7 @@ fn stations_of_a_medium_have_sent_and_received_each_packet_once() {
     let [from, to] = [scenario.media[0].stations[0], scenario.media[0].stations[1]];
     let mut network = network(&scenario, &[Hop::Medium { medium: 0, from, to }]);
     for buffer in 0..20 {
-        network.offer(0, 0, buffer, 500);
+        network.offer(0, 0, buffer, 500, Headers::default());
     }
     let (delivered, lost) = all(&mut network, 10_000 * MS);
     let refused = 20 - delivered.len() as u64;
