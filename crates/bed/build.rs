@@ -4,7 +4,7 @@
 mod sources;
 
 /// What decides a result, besides the kernel.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 17] = [
     "algorithms",
     "Cargo.lock",
     "crates/bed/src",
@@ -16,6 +16,8 @@ const SOURCES: [&str; 15] = [
     "crates/kernel/Cargo.toml",
     "crates/link/src",
     "crates/link/Cargo.toml",
+    "crates/policy/src",
+    "crates/policy/Cargo.toml",
     "crates/record/src",
     "crates/record/Cargo.toml",
     "crates/scenario/src",

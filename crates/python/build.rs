@@ -4,7 +4,7 @@
 mod sources;
 
 /// What decides a result.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
     "algorithms",
     "Cargo.lock",
     "crates/cc/build.rs",
@@ -13,6 +13,8 @@ const SOURCES: [&str; 14] = [
     "crates/cc/Cargo.toml",
     "crates/link/src",
     "crates/link/Cargo.toml",
+    "crates/policy/src",
+    "crates/policy/Cargo.toml",
     "crates/record/src",
     "crates/record/Cargo.toml",
     "crates/scenario/src",

@@ -46,22 +46,18 @@ class KernelOptions:
 
     Parameters
     ----------
-    capture
-        Whether to write what enters and leaves each path to ``packets.pcapng``.
     native_congestion
         Whether to use the kernel's own congestion control of the scenario's name, not ours as BPF.
     application
         What sends and receives: ``own`` does exactly what the scenario says; ``iperf3`` is that program.
     """
 
-    capture: bool = False
     native_congestion: bool = False
     application: Literal["own", "iperf3"] = "own"
 
     def arguments(self) -> list[str]:
         """Return the options of the program."""
-        chosen = ["--capture"] * self.capture + ["--native-congestion"] * self.native_congestion
-        return [*chosen, "--application", self.application]
+        return [*["--native-congestion"] * self.native_congestion, "--application", self.application]
 
 
 class Order(NamedTuple):
@@ -71,6 +67,7 @@ class Order(NamedTuple):
     overrides: Sequence[tuple[str, str]]
     out: Path
     force: bool
+    capture: bool
     options: KernelOptions
 
 
@@ -140,7 +137,7 @@ def run_on_kernel(
         command = [str(program), "run", str(order.path), *asked, "--out", str(order.out), "--json"]
         for key, value in order.overrides:
             command += ["--set", f"{key}={value}"]
-        command += ["--force"] * order.force + order.options.arguments()
+        command += ["--force"] * order.force + ["--capture"] * order.capture + order.options.arguments()
         with _started(command) as running:
             for line in running.lines:
                 event = _event(line)

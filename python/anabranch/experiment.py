@@ -10,7 +10,7 @@ from typing import Literal, overload
 
 from anabranch import _engine
 from anabranch.bed import KernelOptions, Order, run_on_kernel
-from anabranch.results import Run, Runs
+from anabranch.results import EVENTS, PACKETS, Run, Runs
 from anabranch.workers import Workers
 
 #: How often, in seconds, a caller hears about progress.
@@ -77,6 +77,8 @@ class Experiment:
         seed: int = ...,
         out: str | PathLike[str] = ...,
         force: bool = ...,
+        capture: bool = ...,
+        qlog: bool = ...,
         kernel: KernelOptions | None = ...,
     ) -> Run: ...
     @overload
@@ -87,6 +89,8 @@ class Experiment:
         seeds: Iterable[int],
         out: str | PathLike[str] = ...,
         force: bool = ...,
+        capture: bool = ...,
+        qlog: bool = ...,
         jobs: int | None = ...,
         progress: Progress | None = ...,
         kernel: KernelOptions | None = ...,
@@ -99,6 +103,8 @@ class Experiment:
         seeds: Iterable[int] | None = None,
         out: str | PathLike[str] = "runs",
         force: bool = False,
+        capture: bool = False,
+        qlog: bool = False,
         jobs: int | None = None,
         progress: Progress | None = None,
         kernel: KernelOptions | None = None,
@@ -120,6 +126,11 @@ class Experiment:
             Where runs are kept: ``<out>/<scenario>/<key>/seed-<n>``.
         force
             Whether to make complete runs again.
+        capture
+            Whether to write the packets of every path, see :attr:`Run.packets`. A complete run without them
+            is made again.
+        qlog
+            Whether to write what every subflow did, see :attr:`Run.qlog`; in the simulator only.
         jobs
             Runs at a time; all cores unless given. On the kernel they are made one after the other.
         progress
@@ -147,21 +158,30 @@ class Experiment:
         if engine == "kernel":
             if jobs is not None:
                 raise ValueError("jobs is for the simulator; on the kernel runs are made one after the other")
+            if qlog:
+                raise ValueError("qlog is for the simulator; a kernel does not tell what its subflows do")
             options = KernelOptions() if kernel is None else kernel
-            order = Order(self.path, tuple(self.overrides.items()), Path(out), force, options)
+            order = Order(self.path, tuple(self.overrides.items()), Path(out), force, capture, options)
             runs = run_on_kernel(order, numbers, self.scenario.duration_s, progress)
         else:
             if kernel is not None:
                 raise ValueError("kernel holds options for engine='kernel'")
             cores = 1 if seeds is None else jobs or available_cores()
-            runs = self._run_all(numbers, Path(out), force, cores, progress)
+            files = [PACKETS] * capture + [EVENTS] * qlog
+            runs = self._run_all(numbers, Path(out), force, files, cores, progress)
         return runs[0] if seeds is None else Runs(runs)
 
     def _run_all(
-        self, seeds: list[int], out: Path, force: bool, jobs: int, progress: Progress | None
+        self,
+        seeds: list[int],
+        out: Path,
+        force: bool,
+        files: list[str],
+        jobs: int,
+        progress: Progress | None,
     ) -> list[Run]:
         def run_one(seed: int, control: _engine.Control) -> Run:
-            outcome = self.scenario.run(seed, out, force, control)
+            outcome = self.scenario.run(seed, out, force, files, control)
             return Run(outcome["path"], reused=outcome["reused"], damaged=outcome["damaged"])
 
         duration_s = self.scenario.duration_s

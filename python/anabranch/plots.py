@@ -32,14 +32,17 @@ class Plot(NamedTuple):
 
 
 #: The plots. What a connection delivers is its goodput, what a subflow delivers its throughput; drops are
-#: counted from the start.
+#: counted from the start. Power is that of the model with tails.
 PLOTS = (
     Plot("goodput", ("goodput_bps", "throughput_bps"), "goodput (Mbit/s)"),
     Plot("drops", ("drops",), "packets dropped so far"),
     Plot("cwnd", ("cwnd_packets",), "window (packets)"),
+    Plot("power", ("power_huang_w",), "power (W)"),
+    Plot("send-memory", ("send_memory_bytes",), "held for sending (bytes)"),
+    Plot("receive-memory", ("receive_memory_bytes",), "received, not read (bytes)"),
 )
 
-#: Connections and subflows that are drawn at most; more would not be readable.
+#: Connections, subflows, interfaces and hosts that are drawn at most; more would not be readable.
 MAX_PANELS = 8
 
 #: Rates are averaged over this part of the run: shorter ones show little but how delivery bunches behind
@@ -68,7 +71,7 @@ class Band(NamedTuple):
 
 
 def draw(variants: Sequence[Variant], folder: Path) -> list[Path]:
-    """Draw goodput, drops and windows of the connections and subflows over time, as SVG and PNG.
+    """Draw goodput, drops, windows, power and memory over time, as SVG and PNG.
 
     A line is the mean over the seeds, its band the 95 % confidence interval of the mean. A window has a
     thin line too, that of the lowest seed, because the mean hides its shape.
@@ -108,7 +111,7 @@ def _panels(variants: Sequence[Variant], plot: Plot) -> list[Panel]:
     panels: dict[Panel, None] = {}
     for variant in variants:
         for one in variant.runs[0].series.all:
-            if one.metric in plot.metrics and one.subject.connection is not None:
+            if one.metric in plot.metrics and one.subject.is_at_a_node:
                 panels[one.subject, one.metric] = None
     return list(panels)
 

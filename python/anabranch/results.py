@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 Doubles = npt.NDArray[np.float64]
 
+#: The packets of a run, in its folder.
+PACKETS = "packets.pcapng"
+
+#: What its subflows did, in its folder.
+EVENTS = "events.qlog"
+
 
 class Subject(NamedTuple):
     """What a figure or a series is about; all None: the whole run."""
@@ -29,12 +35,20 @@ class Subject(NamedTuple):
     connection: str | None = None
     subflow: str | None = None
     link: str | None = None
+    node: str | None = None
 
     def __str__(self) -> str:
         """Name as in tables and legends."""
+        if self.node is not None:
+            return f"node {self.node}" if self.link is None else f"interface {self.node}/{self.link}"
         if self.link is not None:
             return f"link {self.link}"
         return "/".join(name for name in (self.connection, self.subflow) if name is not None) or "run"
+
+    @property
+    def is_at_a_node(self) -> bool:
+        """Whether it is about a flow, an interface or a host: neither the whole run nor a link."""
+        return self.connection is not None or self.node is not None
 
 
 class Figure(NamedTuple):
@@ -43,6 +57,13 @@ class Figure(NamedTuple):
     subject: Subject
     metric: str
     value: float
+
+
+class Exported(NamedTuple):
+    """What has been exported: the host whose view it is, and how many packets."""
+
+    host: str
+    packets: int
 
 
 class OneSeries(NamedTuple):
@@ -56,6 +77,8 @@ class OneSeries(NamedTuple):
 
 class Series:
     """The time series of a run, in long form: time_s, connection, subflow, link, metric, value.
+
+    Where a series is of a node or of its interface there is a column node before metric.
 
     Parameters
     ----------
@@ -71,7 +94,7 @@ class Series:
         """Every series as arrays, in the order of the file; needs no further package."""
         return tuple(
             OneSeries(
-                Subject(one["connection"], one["subflow"], one["link"]),
+                Subject(one["connection"], one["subflow"], one["link"], one["node"]),
                 one["metric"],
                 np.frombuffer(one["times_s"], dtype="<f8"),
                 np.frombuffer(one["values"], dtype="<f8"),
@@ -156,9 +179,47 @@ class Run:
         """Why its figures do not count; empty if they do."""
         return tuple(self.environment.get("invalid", ()))
 
+    @property
+    def packets(self) -> Path | None:
+        """The packets of every path as a pcapng file, if they were asked for (``capture=True``)."""
+        return self._file(PACKETS)
+
+    @property
+    def qlog(self) -> Path | None:
+        """What every subflow did, event by event, as a qlog file, if it was asked for (``qlog=True``)."""
+        return self._file(EVENTS)
+
+    def export_packets(self, path: str | PathLike[str], host: str | None = None) -> Exported:
+        """Write what one host sees of the packets as a classic pcap file.
+
+        A capture shows each packet where it enters the network and where it leaves it; programs that follow
+        TCP want the view of one host.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        host
+            A node at which a flow begins or ends; the opener of the first connection unless given.
+
+        Returns
+        -------
+        Exported
+            The host, and the number of packets.
+
+        Raises
+        ------
+        RunFolderError
+            If the run has no packets, or none of that host.
+        """
+        return Exported(*_engine.export_packets(self.path, host, path))
+
+    def _file(self, name: str) -> Path | None:
+        return self.path / name if name in self.manifest["files"] else None
+
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """``summary.json``: figures nested by run, connections, subflows and links."""
+        """``summary.json``: figures nested by what they are about."""
         summary: dict[str, Any] = json.loads((self.path / "summary.json").read_text(encoding="utf-8"))
         return summary
 
@@ -168,7 +229,12 @@ class Run:
         with (self.path / "summary.csv").open(encoding="utf-8", newline="") as file:
             return tuple(
                 Figure(
-                    Subject(row["connection"] or None, row["subflow"] or None, row["link"] or None),
+                    Subject(
+                        row["connection"] or None,
+                        row["subflow"] or None,
+                        row["link"] or None,
+                        row.get("node") or None,
+                    ),
                     row["metric"],
                     float(row["value"]),
                 )

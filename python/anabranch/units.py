@@ -18,13 +18,20 @@ class Scale(NamedTuple):
 #: By the end of the metric's name; the first that fits.
 _SCALES = {
     "rtt_s": Scale("ms", 1e3),
+    "per_bit_j": Scale("nJ/bit", 1e9),
     "_bps": Scale("Mbit/s", 1e-6),
     "_s": Scale("s", 1.0),
     "_packets": Scale("packets", 1.0),
     "_bytes": Scale("bytes", 1.0),
+    "_j": Scale("J", 1.0),
+    "_w": Scale("W", 1.0),
     "_rate": Scale("%", 100.0),
     "utilization": Scale("%", 100.0),
 }
+
+
+#: Ends of names that are units.
+_UNITS = frozenset({"bps", "s", "packets", "bytes", "j", "w"})
 
 
 def scale_of(metric: str) -> Scale:
@@ -35,7 +42,7 @@ def scale_of(metric: str) -> Scale:
 def title_of(metric: str) -> str:
     """Return the name of a metric without its unit: ``mean_rtt_s`` is ``mean rtt``."""
     stem, _, last = metric.rpartition("_")
-    return (stem if stem and last in ("bps", "s", "packets", "bytes") else metric).replace("_", " ")
+    return (stem if stem and last in _UNITS else metric).replace("_", " ")
 
 
 def number(value: float, half_width: float | None, *, signed: bool = False) -> str:

@@ -22,9 +22,11 @@ LIMIT_S = 60
 def test_a_run_is_made_listened_to_and_reused(fake_bed: Path, scenario: Path, tmp_path: Path) -> None:
     reached: list[float] = []
     experiment = ab.load(scenario).with_(duration="2 s")
-    options = ab.KernelOptions(capture=True, native_congestion=True, application="iperf3")
+    options = ab.KernelOptions(native_congestion=True, application="iperf3")
     out = tmp_path / "out"
-    runs = experiment.run(engine="kernel", seeds=[1, 2], out=out, progress=reached.append, kernel=options)
+    runs = experiment.run(
+        engine="kernel", seeds=[1, 2], out=out, capture=True, progress=reached.append, kernel=options
+    )
     assert [(run.seed, run.engine, run.reused, run.invalid) for run in runs] == [
         (1, "kernel", False, ()),
         (2, "kernel", False, ()),
@@ -158,7 +160,7 @@ def test_a_run_that_does_not_count_is_named_and_not_averaged(
     ("arguments", "named"),
     [
         (["--engine", "kernel", "--jobs", "2"], "--jobs"),
-        (["--capture"], "--capture"),
+        (["--engine", "kernel", "--qlog"], "--qlog"),
         (["--native-congestion"], "--native-congestion"),
         (["--application", "own"], "--application"),
         (["--engine", "kernel", "--application", "nc"], "--application"),
@@ -176,6 +178,8 @@ def test_options_of_the_other_engine_are_refused(
 def test_options_of_the_other_engine_are_refused_in_python(scenario: Path) -> None:
     with pytest.raises(ValueError, match="one after the other"):
         ab.load(scenario).run(engine="kernel", seeds=[1], jobs=2)
+    with pytest.raises(ValueError, match="qlog is for the simulator"):
+        ab.load(scenario).run(engine="kernel", qlog=True)
     with pytest.raises(ValueError, match="engine='kernel'"):
         ab.load(scenario).run(kernel=ab.KernelOptions())
 

@@ -12,7 +12,7 @@ use anabranch_scenario::model::{
 
 use crate::{
     Distribution, Drop, Fate, Frame, GilbertElliott, JitterConfig, Limit, Loss, Medium, MediumConfig, NEVER,
-    Nanos, Probability, Rate, Rng, Shaped, ShapedConfig, Streams, Wire, WireConfig,
+    Nanos, Probability, Rate, Rng, Shaped, ShapedConfig, Streams, Tally, Wire, WireConfig,
     queue::{CoDelConfig, FqCoDelConfig, QueueConfig, RedConfig},
     shaped::ShapedStreams,
 };
@@ -125,6 +125,33 @@ impl<P: Frame> Links<P> {
     /// What stands for a direction.
     pub fn place(&self, direction: usize) -> Place {
         self.shaped_at[direction].map_or(Place::Wire(direction), Place::Shaped)
+    }
+
+    /// The number of what stands for a direction.
+    pub fn number(&self, direction: usize) -> usize {
+        match self.place(direction) {
+            Place::Wire(index) => index,
+            Place::Shaped(index) => self.wires.len() + index,
+        }
+    }
+
+    /// A tally of nothing for these links.
+    pub fn tally(&self, scenario: &Scenario) -> Tally {
+        Tally::new(self.first_medium(), scenario.media.iter().map(|medium| medium.stations.len()))
+    }
+
+    /// Bytes that an interface's node has sent and received by it so far: sent is what its link has transmitted, lost on
+    /// the way or not, and received what has arrived at it.
+    pub fn carried_by(&self, tally: &Tally, interface: &model::Interface) -> (u64, u64) {
+        match interface.attachment {
+            model::Attachment::Link { link, sends_forward } => {
+                let (up, down) =
+                    (2 * link + usize::from(!sends_forward), 2 * link + usize::from(sends_forward));
+                let arrived = |direction| self.counters(direction).delivered_bytes;
+                (arrived(up) + tally.lost_by(self.number(up)), arrived(down))
+            }
+            model::Attachment::Medium { medium, station } => tally.of_station(medium, station),
+        }
     }
 
     /// The number of the first medium.

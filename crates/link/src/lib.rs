@@ -17,6 +17,7 @@ pub mod queue;
 mod rate;
 pub mod rng;
 pub mod shaped;
+mod tally;
 mod trace;
 pub mod wire;
 
@@ -27,6 +28,7 @@ pub use medium::{Medium, MediumConfig};
 pub use rate::ByteTime;
 pub use rng::{Probability, Rng, Streams};
 pub use shaped::{Fate, Rate, Shaped, ShapedConfig};
+pub use tally::Tally;
 pub use wire::{Limit, Offer, Wire, WireConfig};
 
 /// Time in nanoseconds.

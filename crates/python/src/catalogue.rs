@@ -1,6 +1,7 @@
 //! What a scenario can name.
 
 use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
+use anabranch_policy::energy::RADIOS;
 use anabranch_sim::SCHEDULERS;
 use pyo3::prelude::*;
 
@@ -111,4 +112,10 @@ pub(crate) fn list_links() -> Vec<Named> {
         },
         Named { name: "medium", title: "802.11-like shared half-duplex medium: backoff, retries, airtime" },
     ]
+}
+
+/// The radios of interfaces.
+#[pyfunction]
+pub(crate) fn list_radios() -> Vec<Named> {
+    RADIOS.iter().map(|info| Named { name: info.name, title: info.title }).collect()
 }

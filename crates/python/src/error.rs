@@ -14,7 +14,7 @@ create_exception!(anabranch, Cancelled, AnabranchError, "The run was cancelled; 
 pub(crate) enum Failure {
     Scenario(anabranch_scenario::Error),
     Record(record::Error),
-    Interrupted(anabranch_sim::Interrupted),
+    Interrupted,
 }
 
 impl From<anabranch_scenario::Error> for Failure {
@@ -29,9 +29,14 @@ impl From<record::Error> for Failure {
     }
 }
 
-impl From<anabranch_sim::Interrupted> for Failure {
-    fn from(error: anabranch_sim::Interrupted) -> Self {
-        Failure::Interrupted(error)
+impl From<anabranch_sim::RecordError> for Failure {
+    fn from(error: anabranch_sim::RecordError) -> Self {
+        match error {
+            anabranch_sim::RecordError::Interrupted => Failure::Interrupted,
+            anabranch_sim::RecordError::Write { path, source } => {
+                Failure::Record(record::Error::Write { path, source })
+            }
+        }
     }
 }
 
@@ -45,15 +50,15 @@ impl From<Failure> for PyErr {
                     record::Error::Unwritable { .. } | record::Error::Name(_) => {
                         OutputError::new_err(message)
                     }
-                    record::Error::NotARun(_) | record::Error::Damaged { .. } => {
-                        RunFolderError::new_err(message)
-                    }
+                    record::Error::NotARun(_)
+                    | record::Error::Damaged { .. }
+                    | record::Error::Export { .. } => RunFolderError::new_err(message),
                     record::Error::Write { .. } | record::Error::Measurements(_) => {
                         RunError::new_err(message)
                     }
                 }
             }
-            Failure::Interrupted(anabranch_sim::Interrupted) => Cancelled::new_err("the run was cancelled"),
+            Failure::Interrupted => Cancelled::new_err("the run was cancelled"),
         }
     }
 }

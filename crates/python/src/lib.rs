@@ -16,13 +16,13 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+src.", env!("ANABRANC
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use crate::catalogue::{list_algorithms, list_links, list_path_managers, list_schedulers};
+    use crate::catalogue::{list_algorithms, list_links, list_path_managers, list_radios, list_schedulers};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]
     use crate::error::{AnabranchError, Cancelled, OutputError, RunError, RunFolderError, ScenarioError};
     #[pymodule_export]
-    use crate::runs::{open_run, read_series};
+    use crate::runs::{export_packets, open_run, read_series};
     #[pymodule_export]
     use crate::scenario::Scenario;
     use pyo3::prelude::*;

@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use anabranch_record::{Begin, Identity, RunFolder, begin};
+use anabranch_record::{Begin, Identity, RunFolder, begin_with};
 use anabranch_scenario::{Loaded, load_path};
 use anabranch_sim as sim;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{VERSION, control::Control, error::Failure};
 
@@ -98,17 +98,20 @@ impl Scenario {
         self.identity.key()
     }
 
-    /// Runs the scenario with a seed in the simulator, or finds the run under `root`.
+    /// Runs the scenario with a seed in the simulator, or finds the run under `root`; `files` names those that it is to
+    /// have beside its figures.
     fn run(
         &self,
         py: Python<'_>,
         seed: u64,
         root: PathBuf,
         force: bool,
+        files: Vec<String>,
         control: &Control,
     ) -> PyResult<Outcome> {
+        let records = sim::Records::of_files(&files).map_err(PyValueError::new_err)?;
         let control = Arc::clone(&control.0);
-        Ok(py.detach(|| self.run_detached(seed, &root, force, &control))?)
+        Ok(py.detach(|| self.run_detached(seed, &root, force, records, &control))?)
     }
 }
 
@@ -118,15 +121,16 @@ impl Scenario {
         seed: u64,
         root: &Path,
         force: bool,
+        records: sim::Records,
         control: &sim::Control,
     ) -> Result<Outcome, Failure> {
-        let staging = match begin(root, &self.identity, seed, force)? {
+        let staging = match begin_with(root, &self.identity, seed, force, &records.files())? {
             Begin::Complete(RunFolder { path, .. }) => {
                 return Ok(Outcome { path, reused: true, damaged: None });
             }
             Begin::Staged(staging) => staging,
         };
-        let measurements = sim::run(&self.loaded.scenario, seed, control)?;
+        let measurements = sim::record(&self.loaded.scenario, seed, control, staging.aside(), records)?;
         let damaged = staging.damaged.clone();
         let RunFolder { path, .. } = staging.commit(&measurements)?;
         Ok(Outcome { path, reused: false, damaged })

@@ -33,6 +33,13 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A run cannot be given to other programs in the form that was asked for.
+    Export {
+        /// The run folder.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// The engine handed over something that cannot be recorded.
     Measurements(String),
 }
@@ -68,6 +75,7 @@ impl fmt::Display for Error {
                 write!(f, "{}: not a run folder: it has no readable run.json", path.display())
             }
             Error::Damaged { path, reason } => write!(f, "{}: damaged run folder: {reason}", path.display()),
+            Error::Export { path, reason } => write!(f, "{}: cannot be exported: {reason}", path.display()),
             Error::Measurements(what) => {
                 write!(f, "the engine measured something that cannot be recorded: {what}")
             }
@@ -79,7 +87,11 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Error::Unwritable { source, .. } | Error::Write { source, .. } => Some(source),
-            Error::Name(_) | Error::NotARun(_) | Error::Damaged { .. } | Error::Measurements(_) => None,
+            Error::Name(_)
+            | Error::NotARun(_)
+            | Error::Damaged { .. }
+            | Error::Export { .. }
+            | Error::Measurements(_) => None,
         }
     }
 }

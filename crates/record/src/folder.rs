@@ -50,11 +50,27 @@ pub struct Staging {
 /// # Errors
 /// [`Error::Name`] and [`Error::Unwritable`].
 pub fn begin(root: &Path, identity: &Identity, seed: u64, force: bool) -> Result<Begin, Error> {
+    begin_with(root, identity, seed, force, &[])
+}
+
+/// As [`begin`]; a complete run that lacks one of the files `wanted` is made again, too.
+///
+/// # Errors
+/// Those of [`begin`].
+pub fn begin_with(
+    root: &Path,
+    identity: &Identity,
+    seed: u64,
+    force: bool,
+    wanted: &[&str],
+) -> Result<Begin, Error> {
     let target = identity.folder(root, seed)?;
     let mut damaged = None;
     if !force && target.symlink_metadata().is_ok() {
         match open(&target).and_then(|found| same_run(found, identity, seed)) {
-            Ok(found) if found.manifest.is_valid() => return Ok(Begin::Complete(found)),
+            Ok(found) if found.manifest.is_valid() && has_all(&found, wanted) => {
+                return Ok(Begin::Complete(found));
+            }
             Ok(_) => {}
             Err(error) => damaged = Some(error.to_string()),
         }
@@ -78,15 +94,15 @@ pub fn open(path: &Path) -> Result<RunFolder, Error> {
     let manifest: Manifest =
         serde_json::from_slice(&text).map_err(|error| damaged(format!("{MANIFEST}: {error}")))?;
     for (name, expected) in &manifest.files {
-        let content = fs::read(path.join(name)).map_err(|error| damaged(format!("{name}: {error}")))?;
-        if content.len() as u64 != expected.bytes {
+        let unreadable = |error: io::Error| damaged(format!("{name}: {error}"));
+        let found = FileEntry::of_file(&path.join(name)).map_err(unreadable)?;
+        if found.bytes != expected.bytes {
             return Err(damaged(format!(
                 "{name}: {} bytes where {} were expected",
-                content.len(),
-                expected.bytes
+                found.bytes, expected.bytes
             )));
         }
-        if FileEntry::of(&content) != *expected {
+        if found != *expected {
             return Err(damaged(format!("{name}: the content has changed")));
         }
     }
@@ -96,6 +112,10 @@ pub fn open(path: &Path) -> Result<RunFolder, Error> {
 #[derive(serde::Deserialize)]
 struct Probe {
     format: u32,
+}
+
+fn has_all(found: &RunFolder, wanted: &[&str]) -> bool {
+    wanted.iter().all(|name| found.manifest.files.contains_key(*name))
 }
 
 fn same_run(found: RunFolder, identity: &Identity, seed: u64) -> Result<RunFolder, Error> {
@@ -130,6 +150,14 @@ impl Staging {
             }
             self.write(name, content)?;
             files.insert(name.to_owned(), FileEntry::of(content));
+        }
+        for name in &measurements.written {
+            if !is_file_name(name) || name == MANIFEST || files.contains_key(name) {
+                return Err(Error::Measurements(format!("{name:?} cannot be the name of a further file")));
+            }
+            let path = self.aside.join(name);
+            let entry = FileEntry::of_file(&path).map_err(|error| Error::write(&path, error))?;
+            files.insert(name.clone(), entry);
         }
         let manifest = Manifest::new(&self.identity, self.seed, files, measurements.environment.clone())
             .map_err(|error| Error::Measurements(format!("canonical scenario: {error}")))?;

@@ -1,6 +1,6 @@
 //! `run.json`: what the run was, and what its other files must look like.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs::File, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,13 @@ pub struct FileEntry {
 impl FileEntry {
     pub(crate) fn of(content: &[u8]) -> Self {
         Self { bytes: content.len() as u64, blake3: blake3::hash(content).to_hex().to_string() }
+    }
+
+    /// Of a file, which may be larger than memory.
+    pub(crate) fn of_file(path: &Path) -> io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(File::open(path)?)?;
+        Ok(Self { bytes: hasher.count(), blake3: hasher.finalize().to_hex().to_string() })
     }
 }
 

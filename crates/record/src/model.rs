@@ -15,6 +15,10 @@ pub enum Scope {
     Subflow(String, String),
     /// One direction of a link, or a medium, by name (`r1-r2`, `r1-r2/reverse`).
     Link(String),
+    /// An interface, by the names of its node and of its link or medium.
+    Interface(String, String),
+    /// A host, by the name of its node.
+    Node(String),
 }
 
 /// One figure of the summary.
@@ -57,6 +61,8 @@ pub struct Measurements {
     pub environment: Option<Environment>,
     /// Further files of the folder: names (letters, digits, `-`, `_`, `.`) and contents.
     pub attachments: Vec<(String, Vec<u8>)>,
+    /// Names of further files that the engine has written itself, into [`crate::Staging::aside`].
+    pub written: Vec<String>,
 }
 
 /// The machine a run was measured on, and whether its figures count.

@@ -1,7 +1,9 @@
 //! `series.parquet`: the time series of a run in long form.
 //!
-//! Columns: `time_s`, `connection`, `subflow`, `link` (null where they do not apply), `metric`, `value`.
-//! Rows are ordered by series, then by time. The file holds nothing that depends on the machine or the build.
+//! Columns: `time_s`, `connection`, `subflow`, `link`, `node` (null where they do not apply), `metric`, `value`; the
+//! column `node` is there if a series is of a node.
+//! Rows are ordered by series, then by time. The file's metadata has unit and meaning of each metric. It holds nothing
+//! that depends on the machine or the build.
 
 use std::{collections::BTreeMap, fs::File, path::Path, sync::Arc};
 
@@ -11,27 +13,35 @@ use parquet::{
     data_type::{ByteArray, ByteArrayType, DataType, DoubleType},
     errors::ParquetError,
     file::{
+        metadata::KeyValue,
         properties::WriterProperties,
         reader::{FileReader, RowGroupReader, SerializedFileReader},
         writer::{SerializedFileWriter, SerializedRowGroupWriter},
     },
-    schema::parser::parse_message_type,
+    schema::{parser::parse_message_type, types::Type},
 };
 
 use crate::{
     Error,
+    metrics::{self, Of},
     model::{Scope, Series},
     summary::columns,
 };
 
-const SCHEMA: &str = "message series {
-    required double time_s;
-    optional binary connection (STRING);
-    optional binary subflow (STRING);
-    optional binary link (STRING);
-    required binary metric (STRING);
-    required double value;
-}";
+fn schema(has_nodes: bool) -> Result<Type, ParquetError> {
+    let node = if has_nodes { "optional binary node (STRING);" } else { "" };
+    parse_message_type(&format!(
+        "message series {{
+            required double time_s;
+            optional binary connection (STRING);
+            optional binary subflow (STRING);
+            optional binary link (STRING);
+            {node}
+            required binary metric (STRING);
+            required double value;
+        }}"
+    ))
+}
 
 /// Rows of a row group, at most; a reader needs to hold one at a time.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -66,16 +76,21 @@ fn encode(series: &[Series]) -> Result<Vec<u8>, ParquetError> {
     let properties = WriterProperties::builder()
         .set_created_by("anabranch".to_owned())
         .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(dictionary(series))
         .build();
-    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let has_nodes = series.iter().any(|one| columns(&one.scope).node.is_some());
+    let schema = Arc::new(schema(has_nodes)?);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     for group in row_groups(series) {
         let mut rows = writer.next_row_group()?;
         write_doubles(&mut rows, &group, |(time_ns, _)| *time_ns as f64 / 1e9)?;
-        write_texts(&mut rows, &group, |series| columns(&series.scope).1)?;
-        write_texts(&mut rows, &group, |series| columns(&series.scope).2)?;
-        write_texts(&mut rows, &group, |series| columns(&series.scope).3)?;
-        let mut metrics = rows.next_column()?.expect("the schema has six columns");
+        write_texts(&mut rows, &group, |series| columns(&series.scope).connection)?;
+        write_texts(&mut rows, &group, |series| columns(&series.scope).subflow)?;
+        write_texts(&mut rows, &group, |series| columns(&series.scope).link)?;
+        if has_nodes {
+            write_texts(&mut rows, &group, |series| columns(&series.scope).node)?;
+        }
+        let mut metrics = rows.next_column()?.expect("the schema has no fewer columns");
         for part in &group {
             let metric = vec![ByteArray::from(part.series.metric); part.points.len()];
             metrics.typed::<ByteArrayType>().write_batch(&metric, None, None)?;
@@ -85,6 +100,23 @@ fn encode(series: &[Series]) -> Result<Vec<u8>, ParquetError> {
         rows.close()?;
     }
     writer.into_inner()
+}
+
+/// Unit and meaning of every metric that a file has: `subflow.srtt_s.unit` and `subflow.srtt_s.meaning`.
+fn dictionary(series: &[Series]) -> Option<Vec<KeyValue>> {
+    let mut names: Vec<(Of, &str)> = series.iter().map(|one| (Of::scope(&one.scope), one.metric)).collect();
+    names.sort_unstable();
+    names.dedup();
+    let known = names.into_iter().filter_map(|(of, name)| metrics::find(metrics::SERIES, of, name));
+    let entries: Vec<KeyValue> = known
+        .flat_map(|metric| {
+            let entry = |what: &str, text: &str| {
+                KeyValue::new(format!("{}.{}.{what}", metric.of.name(), metric.name), text.to_owned())
+            };
+            [entry("unit", metric.unit), entry("meaning", metric.meaning)]
+        })
+        .collect();
+    (!entries.is_empty()).then_some(entries)
 }
 
 /// A stretch of one series.
@@ -124,7 +156,7 @@ fn write_doubles(
     group: &[Part<'_>],
     pick: impl Fn(&(u64, f64)) -> f64,
 ) -> Result<(), ParquetError> {
-    let mut column = rows.next_column()?.expect("the schema has six columns");
+    let mut column = rows.next_column()?.expect("the schema has no fewer columns");
     for part in group {
         let values: Vec<f64> = part.points.iter().map(&pick).collect();
         column.typed::<DoubleType>().write_batch(&values, None, None)?;
@@ -137,7 +169,7 @@ fn write_texts(
     group: &[Part<'_>],
     pick: impl Fn(&Series) -> Option<&str>,
 ) -> Result<(), ParquetError> {
-    let mut column = rows.next_column()?.expect("the schema has six columns");
+    let mut column = rows.next_column()?.expect("the schema has no fewer columns");
     for part in group {
         let (values, level) = match pick(part.series) {
             Some(text) => (vec![ByteArray::from(text); part.points.len()], 1),
@@ -161,10 +193,12 @@ pub fn read_series(folder: &Path) -> Result<Vec<RecordedSeries>, Error> {
 
 fn decode(file: File) -> Result<Vec<RecordedSeries>, ParquetError> {
     let reader = SerializedFileReader::new(file)?;
-    let schema = parse_message_type(SCHEMA)?;
-    if reader.metadata().file_metadata().schema() != &schema {
+    let found = reader.metadata().file_metadata().schema();
+    let has_nodes = found == &schema(true)?;
+    if !has_nodes && found != &schema(false)? {
         return Err(ParquetError::General("unknown columns".to_owned()));
     }
+    let metric_column = if has_nodes { 5 } else { 4 };
     let mut all: Vec<RecordedSeries> = Vec::new();
     let mut index: BTreeMap<(Scope, String), usize> = BTreeMap::new();
     for group in 0..reader.num_row_groups() {
@@ -173,10 +207,13 @@ fn decode(file: File) -> Result<Vec<RecordedSeries>, ParquetError> {
         let connections = read_texts(&*rows, 1)?;
         let subflows = read_texts(&*rows, 2)?;
         let links = read_texts(&*rows, 3)?;
-        let metrics = read_texts(&*rows, 4)?;
-        let values = read_doubles(&*rows, 5)?;
+        let nodes = has_nodes.then(|| read_texts(&*rows, 4)).transpose()?;
+        let metrics = read_texts(&*rows, metric_column)?;
+        let values = read_doubles(&*rows, metric_column + 1)?;
         for row in 0..times_s.len() {
-            let scope = scope_of(connections[row].as_ref(), subflows[row].as_ref(), links[row].as_ref())?;
+            let node = nodes.as_ref().and_then(|nodes| nodes[row].as_ref());
+            let flow = (connections[row].as_ref(), subflows[row].as_ref());
+            let scope = scope_of(flow, links[row].as_ref(), node)?;
             let metric = text_of(metrics[row].as_ref().expect("the column is required"))?;
             let position = match all.last() {
                 Some(last) if last.scope == scope && last.metric == metric => all.len() - 1,
@@ -193,16 +230,18 @@ fn decode(file: File) -> Result<Vec<RecordedSeries>, ParquetError> {
 }
 
 fn scope_of(
-    connection: Option<&ByteArray>,
-    subflow: Option<&ByteArray>,
+    (connection, subflow): (Option<&ByteArray>, Option<&ByteArray>),
     link: Option<&ByteArray>,
+    node: Option<&ByteArray>,
 ) -> Result<Scope, ParquetError> {
-    Ok(match (connection, subflow, link) {
-        (None, None, None) => Scope::Run,
-        (Some(name), None, None) => Scope::Connection(text_of(name)?),
-        (Some(connection), Some(name), None) => Scope::Subflow(text_of(connection)?, text_of(name)?),
-        (None, None, Some(name)) => Scope::Link(text_of(name)?),
-        _ => return Err(ParquetError::General("a row with both a link and a flow".to_owned())),
+    Ok(match (connection, subflow, link, node) {
+        (None, None, None, None) => Scope::Run,
+        (Some(name), None, None, None) => Scope::Connection(text_of(name)?),
+        (Some(connection), Some(name), None, None) => Scope::Subflow(text_of(connection)?, text_of(name)?),
+        (None, None, Some(name), None) => Scope::Link(text_of(name)?),
+        (None, None, Some(link), Some(node)) => Scope::Interface(text_of(node)?, text_of(link)?),
+        (None, None, None, Some(name)) => Scope::Node(text_of(name)?),
+        _ => return Err(ParquetError::General("a row with a flow and a link or node".to_owned())),
     })
 }
 
@@ -276,6 +315,8 @@ mod tests {
             name.prop_map(Scope::Connection),
             (name, name).prop_map(|(connection, subflow)| Scope::Subflow(connection, subflow)),
             name.prop_map(Scope::Link),
+            (name, name).prop_map(|(node, link)| Scope::Interface(node, link)),
+            name.prop_map(Scope::Node),
         ]
     }
 
@@ -325,6 +366,28 @@ mod tests {
         let metadata = reader.metadata().file_metadata();
         assert_eq!(metadata.created_by(), Some("anabranch"));
         assert_eq!(metadata.key_value_metadata(), None);
+    }
+
+    #[test]
+    fn the_file_explains_its_metrics() {
+        let one = |scope, metric| Series { scope, metric, points: vec![(0, 1.0)] };
+        let subflow = || Scope::Subflow("c".into(), "s".into());
+        let series =
+            [one(subflow(), "srtt_s"), one(Scope::Link("l".into()), "queue_packets"), one(subflow(), "new")];
+        let bytes = to_parquet(&series).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let entries = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let found: Vec<_> = entries.iter().map(|one| (one.key.as_str(), one.value.as_deref())).collect();
+        let meaning = |of, name| metrics::find(metrics::SERIES, of, name).map(|metric| metric.meaning);
+        assert_eq!(
+            found,
+            [
+                ("subflow.srtt_s.unit", Some("s")),
+                ("subflow.srtt_s.meaning", meaning(Of::Subflow, "srtt_s")),
+                ("link.queue_packets.unit", Some("packets")),
+                ("link.queue_packets.meaning", meaning(Of::Link, "queue_packets")),
+            ]
+        );
     }
 
     #[test]

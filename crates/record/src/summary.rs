@@ -21,6 +21,12 @@ impl<V> Default for Ordered<'_, V> {
     }
 }
 
+impl<V> Ordered<'_, V> {
+    fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+}
+
 impl<'a, V: Default> Ordered<'a, V> {
     fn entry(&mut self, name: &'a str) -> &mut V {
         let position = *self.index.entry(name).or_insert_with(|| {
@@ -46,6 +52,10 @@ struct Nested<'a> {
     connections: Ordered<'a, Metrics<'a>>,
     subflows: Ordered<'a, Ordered<'a, Metrics<'a>>>,
     links: Ordered<'a, Metrics<'a>>,
+    #[serde(skip_serializing_if = "Ordered::is_empty")]
+    interfaces: Ordered<'a, Ordered<'a, Metrics<'a>>>,
+    #[serde(skip_serializing_if = "Ordered::is_empty")]
+    nodes: Ordered<'a, Metrics<'a>>,
 }
 
 /// `summary.json` in the engine's order of figures.
@@ -57,6 +67,8 @@ pub(crate) fn to_json(summary: &Summary) -> Result<String, Error> {
         connections: Ordered::default(),
         subflows: Ordered::default(),
         links: Ordered::default(),
+        interfaces: Ordered::default(),
+        nodes: Ordered::default(),
     };
     for Figure { scope, metric, value } in &summary.figures {
         let metrics = match scope {
@@ -64,6 +76,8 @@ pub(crate) fn to_json(summary: &Summary) -> Result<String, Error> {
             Scope::Connection(name) => nested.connections.entry(name),
             Scope::Subflow(connection, name) => nested.subflows.entry(connection).entry(name),
             Scope::Link(name) => nested.links.entry(name),
+            Scope::Interface(node, link) => nested.interfaces.entry(node).entry(link),
+            Scope::Node(name) => nested.nodes.entry(name),
         };
         *metrics.entry(metric) = *value;
     }
@@ -72,13 +86,17 @@ pub(crate) fn to_json(summary: &Summary) -> Result<String, Error> {
     Ok(text)
 }
 
-/// `summary.csv` (RFC 4180, but with line feeds) in the engine's order of figures.
+/// `summary.csv` (RFC 4180, but with line feeds) in the engine's order of figures. The column `node` is there if a
+/// figure is of a node.
 pub(crate) fn to_csv(summary: &Summary) -> String {
-    let mut text = String::from("scope,connection,subflow,link,metric,value\n");
+    let has_nodes = summary.figures.iter().any(|figure| columns(&figure.scope).node.is_some());
+    let node_title = if has_nodes { ",node" } else { "" };
+    let mut text = format!("scope,connection,subflow,link{node_title},metric,value\n");
     for Figure { scope, metric, value } in &summary.figures {
-        let (kind, connection, subflow, link) = columns(scope);
-        text.push_str(kind);
-        for field in [connection, subflow, link] {
+        let columns = columns(scope);
+        text.push_str(columns.kind);
+        let node = has_nodes.then_some(columns.node);
+        for field in [columns.connection, columns.subflow, columns.link].into_iter().chain(node) {
             text.push(',');
             push_field(&mut text, field.unwrap_or_default());
         }
@@ -88,13 +106,29 @@ pub(crate) fn to_csv(summary: &Summary) -> String {
     text
 }
 
-/// Kind, connection, subflow and link of a scope, as the long tables have them.
-pub(crate) fn columns(scope: &Scope) -> (&'static str, Option<&str>, Option<&str>, Option<&str>) {
+/// A scope as the long tables have it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Columns<'a> {
+    pub(crate) kind: &'static str,
+    pub(crate) connection: Option<&'a str>,
+    pub(crate) subflow: Option<&'a str>,
+    pub(crate) link: Option<&'a str>,
+    pub(crate) node: Option<&'a str>,
+}
+
+pub(crate) fn columns(scope: &Scope) -> Columns<'_> {
+    let none = Columns::default();
     match scope {
-        Scope::Run => ("run", None, None, None),
-        Scope::Connection(name) => ("connection", Some(name), None, None),
-        Scope::Subflow(connection, name) => ("subflow", Some(connection), Some(name), None),
-        Scope::Link(name) => ("link", None, None, Some(name)),
+        Scope::Run => Columns { kind: "run", ..none },
+        Scope::Connection(name) => Columns { kind: "connection", connection: Some(name), ..none },
+        Scope::Subflow(connection, name) => {
+            Columns { kind: "subflow", connection: Some(connection), subflow: Some(name), ..none }
+        }
+        Scope::Link(name) => Columns { kind: "link", link: Some(name), ..none },
+        Scope::Interface(node, link) => {
+            Columns { kind: "interface", link: Some(link), node: Some(node), ..none }
+        }
+        Scope::Node(name) => Columns { kind: "node", node: Some(name), ..none },
     }
 }
 
@@ -185,6 +219,24 @@ mod tests {
                         connection,meter,,,goodput_bps,3000000.0\n\
                         subflow,meter,path2,,drops,12.0\n\
                         link,,,\"a,\"\"b\"\"\",drops,2.0\n";
+        assert_eq!(to_csv(&summary), expected);
+    }
+
+    #[test]
+    fn nodes_and_interfaces_have_objects_and_a_column_where_there_are_any() {
+        let mut summary = example();
+        summary.figures.truncate(2);
+        summary.figures.push(figure(Scope::Interface("phone".into(), "lte".into()), "energy_linear_j", 2.5));
+        summary.figures.push(figure(Scope::Node("phone".into()), "send_memory_peak_bytes", 9.0));
+        let json = to_json(&summary).unwrap();
+        let nested: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(nested["interfaces"]["phone"]["lte"]["energy_linear_j"], 2.5);
+        assert_eq!(nested["nodes"]["phone"]["send_memory_peak_bytes"], 9.0);
+        let expected = "scope,connection,subflow,link,node,metric,value\n\
+                        run,,,,,jain_index,0.30000000000000004\n\
+                        connection,meter,,,,goodput_bps,3000000.0\n\
+                        interface,,,lte,phone,energy_linear_j,2.5\n\
+                        node,,,,phone,send_memory_peak_bytes,9.0\n";
         assert_eq!(to_csv(&summary), expected);
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use anabranch_record::{
-    Begin, Error, Identity, RunFolder, Staging, begin,
+    Begin, Error, Identity, RunFolder, Staging, begin, begin_with,
     model::{Environment, Figure, Measurements, Scope, Series, Summary},
     open, read_series,
 };
@@ -79,7 +79,7 @@ fn equal_runs_are_equal_to_the_byte_and_known_beforehand() {
     assert_eq!(hashes, GOLDEN, "{}", String::from_utf8_lossy(&files["run.json"]));
 }
 
-const GOLDEN: [&str; 4] = ["25bc2e90dae9fea0", "2878daf4b6fefe51", "22dfd853207414e3", "acf3130e942d655b"];
+const GOLDEN: [&str; 4] = ["096fe4ac52687598", "8cfbaae8d07219d3", "22dfd853207414e3", "acf3130e942d655b"];
 
 #[test]
 fn a_complete_run_is_found_again_and_read_back() {
@@ -221,4 +221,31 @@ fn a_run_that_does_not_count_is_kept_and_made_again() {
     assert_eq!(found.manifest.environment, late.environment);
     staged(root.path(), false).commit(&measurements()).unwrap();
     assert!(completed(root.path()).manifest.is_valid());
+}
+
+#[test]
+fn a_run_without_a_file_that_is_wanted_is_made_again() {
+    let root = tempfile::tempdir().unwrap();
+    staged(root.path(), false).commit(&measurements()).unwrap();
+    let wanting = |wanted: &[&str]| begin_with(root.path(), &identity(), 1, false, wanted).unwrap();
+    assert!(matches!(wanting(&[]), Begin::Complete(_)));
+    let Begin::Staged(staging) = wanting(&["packets.pcapng"]) else { panic!("it has no packets") };
+    assert_eq!(staging.damaged, None);
+    fs::write(staging.aside().join("packets.pcapng"), b"packets").unwrap();
+    let written = vec!["packets.pcapng".to_owned()];
+    let made = staging.commit(&Measurements { written, ..measurements() }).unwrap();
+    assert_eq!(made.manifest.files["packets.pcapng"].bytes, 7);
+    assert!(matches!(wanting(&["packets.pcapng"]), Begin::Complete(found) if found == made));
+    fs::write(made.path.join("packets.pcapng"), b"parcels").unwrap();
+    let error = open(&made.path).unwrap_err().to_string();
+    assert!(error.contains("packets.pcapng: the content has changed"), "{error}");
+}
+
+#[test]
+fn a_file_that_the_engine_has_not_written_is_an_error_and_nothing_is_left() {
+    let root = tempfile::tempdir().unwrap();
+    let written = vec!["packets.pcapng".to_owned()];
+    let error = staged(root.path(), false).commit(&Measurements { written, ..measurements() }).unwrap_err();
+    assert!(matches!(&error, Error::Write { path, .. } if path.ends_with("packets.pcapng")), "{error}");
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
 }

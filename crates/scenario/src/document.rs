@@ -1,6 +1,7 @@
 //! The whole file: its sections in order, then the paths.
 
 use crate::flows::{self, Context};
+use crate::interfaces::{self, Attachable};
 use crate::keys::SCENARIO;
 use crate::model::{Connection, Datagram, Hop, Measure, Nanos, Scenario};
 use crate::names::Names;
@@ -59,6 +60,9 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
         return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
     }
     let changes = topology::changes(&top.tables("change")?, &link_names, &links, &media)?;
+    let attachable = Attachable { nodes: &node_names, names: &link_names, links: &links, media: &media };
+    let interfaces = interfaces::interfaces(&top.tables("interface")?, &attachable, family_limit)?;
+    check_bins(&top, duration, &measure, !interfaces.is_empty())?;
 
     let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
     distribute(paths, &mut connections, &mut datagrams);
@@ -76,6 +80,7 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
         datagrams,
         traces: Vec::new(),
         changes,
+        interfaces,
     })
 }
 
@@ -89,17 +94,26 @@ fn distribute(paths: Vec<Vec<Hop>>, connections: &mut [Connection], datagrams: &
     }
 }
 
+/// Points of the series; more than any plot or table can use.
+const POINTS_MAX: u64 = 10_000_000;
+
 fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
-    /// Points of the series; more than any plot or table can use.
-    const POINTS_MAX: u64 = 10_000_000;
     let show = |time| Dimension::Time.show(time);
     let Some(table) = top.table("measure")? else {
-        return Ok(Measure { from: 0, to: duration, interval: 100_000_000 });
+        return Ok(Measure {
+            from: 0,
+            to: duration,
+            interval: 100_000_000,
+            energy_bin: 100_000_000,
+            memory: false,
+        });
     };
     let measure = Measure {
         from: given(table.quantity("from")?),
         to: table.quantity("to")?.unwrap_or(duration),
         interval: given(table.quantity("interval")?),
+        energy_bin: given(table.quantity("energy_bin")?),
+        memory: given(table.boolean("memory")?),
     };
     if measure.to > duration {
         let what =
@@ -123,4 +137,24 @@ fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
         return Err(table.error_at("interval", &what));
     }
     Ok(measure)
+}
+
+/// Refuses bins that are too many where there are interfaces.
+fn check_bins(
+    top: &Table<'_>,
+    duration: Nanos,
+    measure: &Measure,
+    has_interfaces: bool,
+) -> Result<(), Error> {
+    if !has_interfaces || duration / measure.energy_bin <= POINTS_MAX {
+        return Ok(());
+    }
+    let show = |time| Dimension::Time.show(time);
+    let what = format!(
+        "{} makes more than {POINTS_MAX} bins in {}; expected more",
+        show(measure.energy_bin),
+        show(duration)
+    );
+    let table = top.table("measure")?;
+    Err(table.map_or_else(|| top.error_at("measure", &what), |table| table.error_at("energy_bin", &what)))
 }

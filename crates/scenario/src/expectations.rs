@@ -1,7 +1,7 @@
 //! What a key expects, in words: for messages and for the reference.
 
 use crate::keys::Kind;
-use crate::quantity::Dimension::{self, Bytes, Packets, Rate, Time};
+use crate::quantity::Dimension::{self, Bytes, EnergyPerBit, Packets, Power, Rate, Time};
 
 impl Kind {
     /// What it is in a word or two, for tables.
@@ -11,6 +11,8 @@ impl Kind {
             Rate => "rate",
             Bytes => "size",
             Packets => "packets",
+            Power => "power",
+            EnergyPerBit => "energy per bit",
         };
         match self {
             Kind::Text => "text".to_owned(),

@@ -9,6 +9,7 @@ mod decimal;
 mod document;
 mod expectations;
 mod flows;
+mod interfaces;
 mod keys;
 mod medium;
 pub mod model;

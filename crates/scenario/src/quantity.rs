@@ -13,6 +13,10 @@ pub(crate) enum Dimension {
     Bytes,
     /// Packets.
     Packets,
+    /// Microwatts.
+    Power,
+    /// Picojoules per bit.
+    EnergyPerBit,
 }
 
 /// One unit: how it is written, its size in base units, and spellings that are recognised to suggest it.
@@ -55,6 +59,18 @@ const BYTES: &[Unit] = &[
 const PACKETS: &[Unit] =
     &[unit(&["packets", "packet"], 1, &["p", "pkt", "pkts", "segment", "segments", "mss", "frames"])];
 
+const POWER: &[Unit] = &[
+    unit(&["uW", "µW", "μW"], 1, &["microwatt", "microwatts"]),
+    unit(&["mW"], 1_000, &["milliwatt", "milliwatts"]),
+    unit(&["W"], 1_000_000, &["watt", "watts"]),
+];
+
+const ENERGY_PER_BIT: &[Unit] = &[
+    unit(&["pJ/bit"], 1, &["pJ/b"]),
+    unit(&["nJ/bit"], 1_000, &["nJ/b", "mW/(Mbit/s)", "mW/Mbit/s", "mW/Mbps", "mW"]),
+    unit(&["uJ/bit", "µJ/bit", "μJ/bit"], 1_000_000, &["uJ/b"]),
+];
+
 impl Dimension {
     pub(crate) fn units(self) -> &'static [Unit] {
         match self {
@@ -62,6 +78,8 @@ impl Dimension {
             Dimension::Rate => RATE,
             Dimension::Bytes => BYTES,
             Dimension::Packets => PACKETS,
+            Dimension::Power => POWER,
+            Dimension::EnergyPerBit => ENERGY_PER_BIT,
         }
     }
 
@@ -72,6 +90,8 @@ impl Dimension {
             Dimension::Rate => "a rate",
             Dimension::Bytes => "a size",
             Dimension::Packets => "a number of packets",
+            Dimension::Power => "a power",
+            Dimension::EnergyPerBit => "an energy per bit",
         }
     }
 
@@ -82,6 +102,8 @@ impl Dimension {
             Dimension::Rate => "3 Mbit/s",
             Dimension::Bytes => "64 kB",
             Dimension::Packets => "100 packets",
+            Dimension::Power => "1288 mW",
+            Dimension::EnergyPerBit => "52 nJ/bit",
         }
     }
 

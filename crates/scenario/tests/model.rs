@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use anabranch_policy::energy::{Linear, Radio};
 use anabranch_scenario::model::{
-    ChangeTarget, DelayedAck, Hop, IpVersion, Join, Loss, Protocol, QueueLimit, Recovery, RtoRule, Scenario,
-    Traffic, When,
+    Attachment, ChangeTarget, DelayedAck, Hop, IpVersion, Join, Loss, Protocol, QueueLimit, Recovery,
+    RtoRule, Scenario, Traffic, When,
 };
 use anabranch_scenario::{FILE_BYTES_MAX, load, load_path};
 
@@ -442,4 +443,71 @@ fn what_is_not_a_readable_text_file_is_refused() {
         assert!(message.starts_with(&expected), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
+}
+
+#[test]
+fn an_interface_has_the_constants_of_its_radio_but_for_those_that_are_given() {
+    let link = wire("ad", "A", "D") + &medium("air", r#"["D", "A"]"#);
+    let interfaces = r#"
+[[interface]]
+node = "D"
+link = "ad"
+radio = "lte"
+power = { b = "137.5 nJ/bit", theta = "1 W", tail_time = "2 s" }
+[[interface]]
+node = "A"
+link = "air"
+radio = "3g"
+"#;
+    let scenario = scenario(&[HEAD, &link, FLOW, interfaces]);
+    let [lte, umts] = scenario.interfaces.as_slice() else { panic!("two interfaces") };
+    assert_eq!(lte.names(&scenario), ("D", "ad"));
+    assert_eq!(lte.attachment, Attachment::Link { link: 0, sends_forward: false });
+    assert_eq!(umts.attachment, Attachment::Medium { medium: 0, station: 1 });
+    assert_eq!(umts.radio, Radio::THREE_G);
+    let mut expected = Radio::LTE;
+    expected.linear = Linear { b_mw_per_mbps: 137.5, theta_mw: 1000.0 };
+    expected.huang.tail[0].duration_ns = 2_000 * MS;
+    assert_eq!(lte.radio, expected);
+    let hops = &scenario.connections[0].subflows[0].hops;
+    assert!(lte.is_on(hops) && !umts.is_on(hops));
+}
+
+#[test]
+fn a_constant_written_out_is_the_constant_of_the_preset() {
+    let interface = r#"
+[[interface]]
+node = "A"
+link = "ad"
+radio = "wifi"
+power = { b = "52 nJ/bit", theta = "1288 mW", alpha_up = "438.39 nJ/bit", alpha_down = "51.97 nJ/bit", beta = "1288.04 mW", promotion = "1210.7 mW", promotion_time = "260.1 ms", tail = "1060 mW", tail_time = "11576 ms", second_tail = "0 mW", second_tail_time = "0 s", idle = "594.3 mW", idle_on = "43.2 ms", idle_period = "1280.2 ms" }
+"#;
+    let scenario = scenario(&[HEAD, &wire("ad", "A", "D"), FLOW, interface]);
+    assert_eq!(scenario.interfaces[0].radio, Radio::LTE);
+}
+
+#[test]
+fn what_flows_over_an_interface_is_told_from_the_rest() {
+    let links = wire("ab", "A", "B") + &wire("cd", "C", "D");
+    let flows = r#"
+[[datagram]]
+name = "one"
+from = "B"
+to = "A"
+rate = "1 Mbit/s"
+packet = "1 kB"
+[[datagram]]
+name = "two"
+from = "C"
+to = "D"
+rate = "1 Mbit/s"
+packet = "1 kB"
+[[interface]]
+node = "A"
+link = "ab"
+radio = "wifi"
+"#;
+    let scenario = scenario(&[HEAD, &links, flows]);
+    let delivered = |index| if index == 0 { 5 } else { 100 };
+    assert_eq!(scenario.delivered_over_interfaces(delivered, delivered), 5);
 }

@@ -16,6 +16,7 @@ mod tcp;
 #[cfg(test)]
 mod testing;
 mod trace;
+mod watch;
 mod world;
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -24,10 +25,11 @@ use anabranch_record::model::Measurements;
 use anabranch_scenario::model::Scenario;
 
 use engine::heads::Key;
-use trace::Trace;
+use watch::Watch;
 use world::World;
 
 pub use scheduler::{SCHEDULERS, SchedulerInfo};
+pub use watch::{RecordError, Records, record};
 
 /// How a caller watches and stops a run.
 #[derive(Debug, Default)]
@@ -67,10 +69,10 @@ fn run_with<K: Key>(scenario: &Scenario, seed: u64, control: &Control) -> Result
 /// [`Interrupted`] if `control.cancel` was set before the end.
 pub fn trace(scenario: &Scenario, seed: u64, limit: usize, control: &Control) -> Result<String, Interrupted> {
     let mut world = World::<u128>::new(scenario, seed);
-    world.trace = Some(Trace::new(limit));
+    world.watch = Some(Box::new(Watch::tracing(limit)));
     world.net.log_drops();
     world.run(control)?;
-    let mut trace = world.trace.take().unwrap_or_default();
+    let mut trace = world.watch.take().and_then(|watch| watch.trace).unwrap_or_default();
     for (time, packet) in world.net.take_drops() {
         trace.lost(time, world.net.sink_of(packet), &packet);
     }

@@ -24,6 +24,14 @@ pub(crate) mod flags {
     pub(crate) const PUSH: u16 = 1 << 9;
     /// A retransmission (for traces; receivers do not look).
     pub(crate) const RETRANSMIT: u16 = 1 << 8;
+    /// Of a transport that understands marks (RFC 3168 section 5, ECT).
+    pub(crate) const ECT: u16 = 1 << 10;
+    /// Marked by a queue (RFC 3168 section 5, CE).
+    pub(crate) const CE: u16 = 1 << 11;
+    /// Reports a mark (RFC 3168 section 6.1, ECE).
+    pub(crate) const ECE: u16 = 1 << 12;
+    /// Answers a report (RFC 3168 section 6.1, CWR).
+    pub(crate) const CWR: u16 = 1 << 13;
 }
 
 /// No SACK blocks.

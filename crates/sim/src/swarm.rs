@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use anabranch_record::model::{Measurements, Scope};
 use anabranch_scenario::model::Scenario;
 use proptest::{collection::vec, option::of, prelude::*, sample::select};
 
@@ -111,6 +112,8 @@ struct Plan {
     settings: Settings,
     file_bytes: u64,
     cross_traffic: Cross,
+    /// Energy and memory are measured.
+    metered: bool,
 }
 
 /// What else uses the first path.
@@ -125,6 +128,9 @@ impl Plan {
     fn toml(&self) -> String {
         let paths = if self.tcp { &self.paths[..1] } else { &self.paths[..] };
         let mut text = "name = \"swarm\"\nduration = \"4 h\"\nmeasure.interval = \"10 min\"\n".to_owned();
+        if self.metered {
+            text += "measure.energy_bin = \"7 min\"\nmeasure.memory = true\n";
+        }
         let mut add = |line: &str| writeln!(text, "{line}").expect("writing to a string");
         self.settings.write(&mut add);
         add("[[node]]\nnames = [\"S\", \"D\"]");
@@ -163,6 +169,10 @@ impl Plan {
             let rate = paths[0].rate_kbps / 2;
             add("[[datagram]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nvia = [\"A0\"]\npacket = \"500 B\"");
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
+        }
+        if self.metered {
+            add("[[interface]]\nnode = \"S\"\nlink = \"hop0\"\nradio = \"lte\"");
+            add("[[interface]]\nnode = \"A0\"\nlink = \"hop0\"\nradio = \"3g\"");
         }
         for change in self.changes.iter().filter(|change| change.fits(paths)) {
             add(&format!("[[change]]\nat = \"{} ms\"\nlink = \"hop{}\"", change.at_ms, change.path));
@@ -302,14 +312,15 @@ fn plan() -> impl Strategy<Value = Plan> {
         1 => Just(Cross::Datagrams),
         1 => select(algorithms()).prop_map(Cross::Tcp),
     ];
-    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, cross).prop_map(
-        |(tcp, paths, changes, settings, file_bytes, cross_traffic)| Plan {
+    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, cross, any::<bool>()).prop_map(
+        |(tcp, paths, changes, settings, file_bytes, cross_traffic, metered)| Plan {
             tcp,
             paths,
             changes,
             settings,
             file_bytes,
             cross_traffic,
+            metered,
         },
     )
 }
@@ -323,6 +334,32 @@ fn check(scenario: &Scenario, seed: u64) {
     assert_eq!(supervised, narrow, "the same seed gives the same measurements");
     assert_eq!(narrow, wide, "the width of the key changes nothing");
     assert_eq!(narrow, chosen);
+    check_energy(scenario, &narrow);
+}
+
+/// The energies of the states, and the power of all bins, add up to that of each interface.
+fn check_energy(scenario: &Scenario, run: &Measurements) {
+    for interface in &scenario.interfaces {
+        let (node, link) = interface.names(scenario);
+        let scope = Scope::Interface(node.to_owned(), link.to_owned());
+        let figure = |metric: &str| {
+            let found = run.summary.figures.iter().find(|of| of.scope == scope && of.metric == metric);
+            found.unwrap_or_else(|| panic!("no {metric} of {scope:?}")).value
+        };
+        let near = |what: &str, sum: f64, expected: f64| {
+            assert!((sum - expected).abs() <= 1e-9 * expected.max(1.0), "{what}: {sum} is not {expected}");
+        };
+        let states =
+            ["promotion", "active", "tail", "idle"].map(|of| figure(&format!("energy_huang_{of}_j")));
+        near("states", states.iter().sum(), figure("energy_huang_j"));
+        for (power, energy) in [("power_linear_w", "energy_linear_j"), ("power_huang_w", "energy_huang_j")] {
+            let found = run.series.iter().find(|of| of.scope == scope && of.metric == power);
+            let points = &found.expect("there is power over time").points;
+            let begins = std::iter::once(0).chain(points.iter().map(|point| point.0));
+            let bins = points.iter().zip(begins).map(|(&(end, w), begin)| w * (end - begin) as f64 / 1e9);
+            near(power, bins.sum(), figure(energy));
+        }
+    }
 }
 
 proptest! {

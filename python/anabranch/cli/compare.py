@@ -30,7 +30,8 @@ def compare(
         str | None, typer.Option(help="Names of what is compared, separated by commas.")
     ] = None,
     plots: Annotated[
-        Path | None, typer.Option(help="Draw goodput, drops and windows over time into this folder.")
+        Path | None,
+        typer.Option(help="Draw goodput, drops, windows, power and memory over time into this folder."),
     ] = None,
     verdict: Annotated[
         bool | None,

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     SCHEDULERS = "schedulers"
     PATH_MANAGERS = "path-managers"
     LINKS = "links"
+    RADIOS = "radios"
     SCENARIOS = "scenarios"
 
 
@@ -32,7 +33,7 @@ def list_names(
         Kind | None,
         typer.Argument(
             metavar="KIND",
-            help="congestion, schedulers, path-managers, links or scenarios; all unless given.",
+            help="congestion, schedulers, path-managers, links, radios or scenarios; all unless given.",
         ),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Where scenario files lie.")] = Path("scenarios"),
@@ -58,6 +59,7 @@ def _rows(kind: Kind, folder: Path) -> Sequence[Any]:
         Kind.SCHEDULERS: _engine.list_schedulers,
         Kind.PATH_MANAGERS: _engine.list_path_managers,
         Kind.LINKS: _engine.list_links,
+        Kind.RADIOS: _engine.list_radios,
         Kind.SCENARIOS: lambda: [_scenario(path) for path in sorted(folder.rglob("*.toml"))],
     }
     return sources[kind]()

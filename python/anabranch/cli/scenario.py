@@ -88,7 +88,10 @@ def run(
         typer.Option(min=1, max=MAX_JOBS, help="Runs at a time, in the simulator; all cores unless given."),
     ] = None,
     capture: Annotated[
-        bool, typer.Option("--capture", help="On the kernel: write the packets of every path to a file.")
+        bool, typer.Option("--capture", help="Write the packets of every path to packets.pcapng.")
+    ] = False,
+    qlog: Annotated[
+        bool, typer.Option("--qlog", help="In the simulator: write what every subflow did to events.qlog.")
     ] = False,
     native_congestion: Annotated[
         bool,
@@ -103,7 +106,7 @@ def run(
     with reported():
         if seed is not None and seeds is not None:
             raise BadUsage("--seed and --seeds exclude each other")
-        options = _kernel_options(engine, jobs, capture, native_congestion, application)
+        options = _kernel_options(engine, jobs, qlog, native_congestion, application)
         experiment = Experiment(file, _pairs(overrides))
         numbers = [1 if seed is None else seed] if seeds is None else list(range(1, seeds + 1))
         scenario = experiment.scenario
@@ -114,6 +117,8 @@ def run(
                 seeds=numbers,
                 out=out,
                 force=force,
+                capture=capture,
+                qlog=qlog,
                 jobs=jobs,
                 progress=progress,
                 kernel=options,
@@ -129,7 +134,7 @@ def run(
 def _kernel_options(
     engine: Engine,
     jobs: int | None,
-    capture: bool,
+    qlog: bool,
     native_congestion: bool,
     application: Application | None,
 ) -> KernelOptions | None:
@@ -140,10 +145,11 @@ def _kernel_options(
                 "--jobs is for --engine sim; runs on the kernel share the processor and are made one after "
                 "the other"
             )
+        if qlog:
+            raise BadUsage("--qlog is for --engine sim; a kernel does not tell what its subflows do")
         sender = Application.OWN if application is None else application
-        return KernelOptions(capture, native_congestion, sender.value)
+        return KernelOptions(native_congestion, sender.value)
     given = {
-        "--capture": capture,
         "--native-congestion": native_congestion,
         "--application": application is not None,
     }

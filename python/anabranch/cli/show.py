@@ -32,11 +32,15 @@ USUAL_METRICS = frozenset(
         "retransmits",
         "timeouts",
         "mean_srtt_s",
+        "energy_linear_j",
+        "energy_huang_j",
+        "send_memory_peak_bytes",
+        "receive_memory_peak_bytes",
     }
 )
 
-#: Connections and subflows of which figures are shown unless they are asked for; with more, those of the
-#: whole run are.
+#: Connections, subflows, interfaces and hosts of which figures are shown unless they are asked for; with
+#: more, those of the whole run are.
 MAX_SUBJECTS = 24
 
 
@@ -55,7 +59,7 @@ def plain_table(*columns: str) -> Table:
 
 def usual(rows: Sequence[Row]) -> list[Row]:
     """Return the rows that are shown unless others are asked for."""
-    flows = [row for row in rows if row.subject.connection is not None and row.metric in USUAL_METRICS]
+    flows = [row for row in rows if row.subject.is_at_a_node and row.metric in USUAL_METRICS]
     if len({row.subject for row in flows}) > MAX_SUBJECTS:
         return [row for row in rows if row.subject == Subject()]
     return flows

@@ -36,7 +36,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0 },
+        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false },
         nodes: ["a", "b"].map(|name| Node { name: name.to_owned() }).into(),
         links: wires.iter().enumerate().map(link).collect(),
         media: Vec::<Medium>::new(),
@@ -44,6 +44,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         datagrams: Vec::new(),
         traces: Vec::new(),
         changes: Vec::new(),
+        interfaces: Vec::new(),
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Counters {
     pub links: Vec<LinkCounters>,
     /// In the order in which the routes were given.
     pub routes: Vec<RouteCounters>,
+    /// In the order of the scenario.
+    pub interfaces: Vec<InterfaceCounters>,
     /// Packets that were no IP packets or matched no route, such as router solicitations.
     pub strays: u64,
     /// The largest packet that has entered.
@@ -48,6 +50,15 @@ pub struct LinkCounters {
     pub marked: u64,
     /// What happened on the air of a medium.
     pub air: Option<AirCounters>,
+}
+
+/// What an interface has carried since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceCounters {
+    /// Bytes that its node has sent, those lost on the way included.
+    pub up_bytes: u64,
+    /// Bytes that its node has received.
+    pub down_bytes: u64,
 }
 
 /// The packets of one route since the start. What entered has left, been lost, been refused or is on its way.

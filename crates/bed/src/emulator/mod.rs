@@ -33,7 +33,7 @@ use nix::{
     time::ClockId,
 };
 
-pub use counters::{Counters, LinkCounters, Report, RouteCounters, Summary, Times};
+pub use counters::{Counters, InterfaceCounters, LinkCounters, Report, RouteCounters, Summary, Times};
 
 use crate::{BedError, Nanos, clock::time_of};
 use devices::{Devices, make_punctual};

@@ -4,11 +4,11 @@
 //! [`anabranch_link::Links`]), and changes after links. Whoever drives the network offers packets at times that do not go back,
 //! and takes all events up to a time before offering a packet at that time.
 
-use anabranch_link::{Drop, Fate, Frame, Links, NEVER, Offer, Place, Streams, medium::Delivery};
-use anabranch_scenario::model::{Change, Hop, Scenario};
+use anabranch_link::{Drop, Fate, Frame, Links, NEVER, Offer, Place, Streams, Tally, medium::Delivery};
+use anabranch_scenario::model::{Change, Hop, Interface, Scenario};
 
 use super::{
-    counters::{Counters, LinkCounters, RouteCounters},
+    counters::{Counters, InterfaceCounters, LinkCounters, RouteCounters},
     headers::Headers,
 };
 use crate::Nanos;
@@ -54,7 +54,7 @@ impl Frame for Parcel {
 enum Step {
     Wire(usize),
     Shaped(usize),
-    Medium { medium: usize, station: usize },
+    Medium { medium: usize, station: usize, to: usize },
     Exit(usize),
 }
 
@@ -90,6 +90,8 @@ pub(crate) struct Network {
     routes: Vec<RouteCounters>,
     /// Lost packets that have not been handed out yet.
     gone: Vec<Parcel>,
+    interfaces: Vec<Interface>,
+    tally: Tally,
 }
 
 impl Network {
@@ -103,6 +105,7 @@ impl Network {
         routes: impl IntoIterator<Item = (&'a [Hop], usize)>,
     ) -> Self {
         let links = Links::new(scenario, Streams::new(seed));
+        let tally = links.tally(scenario);
         let (mut steps, mut starts) = (Vec::new(), Vec::new());
         for (hops, exit) in routes {
             assert!(!hops.is_empty(), "a route has at least one hop");
@@ -120,6 +123,8 @@ impl Network {
             next_change: 0,
             zero: 0,
             gone: Vec::new(),
+            interfaces: scenario.interfaces.clone(),
+            tally,
         }
     }
 
@@ -187,6 +192,7 @@ impl Network {
         let arrived = wire.pop();
         self.heads[link] = wire.next_arrival();
         if !arrived {
+            self.tally.lost_on_the_way(link, parcel.bytes);
             self.lose(parcel, Drop::Loss);
             return None;
         }
@@ -197,6 +203,7 @@ impl Network {
         let place = link - self.links.wires.len();
         let mut arrived = None;
         let (gone, routes) = (&mut self.gone, &mut self.routes);
+        let (tally, steps) = (&mut self.tally, &self.steps);
         let mut lose = |parcel: Parcel, why| {
             routes[parcel.route as usize].count(why);
             gone.push(parcel);
@@ -204,14 +211,25 @@ impl Network {
         self.heads[link] = if let Some(shaped) = self.links.shaped.get_mut(place) {
             shaped.advance(now, |fate| match fate {
                 Fate::Arrived(parcel) => arrived = Some(parcel),
-                Fate::Dropped(parcel, why) => lose(parcel, why),
+                Fate::Dropped(parcel, why) => {
+                    if why == Drop::Loss {
+                        tally.lost_on_the_way(link, parcel.bytes);
+                    }
+                    lose(parcel, why);
+                }
             });
             shaped.next_event()
         } else {
             let medium = &mut self.links.media[place - self.links.shaped.len()];
             medium.advance(now, |delivery| match delivery {
-                Delivery::Arrived(parcel) => arrived = Some(parcel),
-                Delivery::GivenUp(parcel) => lose(parcel, Drop::Loss),
+                Delivery::Arrived(parcel) => {
+                    tally_medium(tally, steps[parcel.step as usize], parcel, true);
+                    arrived = Some(parcel);
+                }
+                Delivery::GivenUp(parcel) => {
+                    tally_medium(tally, steps[parcel.step as usize], parcel, false);
+                    lose(parcel, Drop::Loss);
+                }
             });
             medium.next_event()
         };
@@ -238,7 +256,7 @@ impl Network {
                 });
                 self.heads[self.links.wires.len() + index] = link.next_event();
             }
-            Step::Medium { medium, station } => {
+            Step::Medium { medium, station, .. } => {
                 let refused = self.links.media[medium].offer(now, station, parcel);
                 self.heads[self.links.first_medium() + medium] = self.links.media[medium].next_event();
                 if let Err(why) = refused {
@@ -285,7 +303,7 @@ impl Network {
         );
     }
 
-    /// Writes the counters of links and routes at `now`, to which the network has been brought.
+    /// Writes the counters of links, routes and interfaces at `now`, to which the network has been brought.
     pub(crate) fn count(&mut self, now: Nanos, counters: &mut Counters) {
         counters.links.clear();
         for direction in 0..self.links.wires.len() {
@@ -315,7 +333,20 @@ impl Network {
             }
         }));
         counters.routes.clone_from(&self.routes);
+        counters.interfaces.clear();
+        counters.interfaces.extend(self.interfaces.iter().map(|interface| {
+            let (up_bytes, down_bytes) = self.links.carried_by(&self.tally, interface);
+            InterfaceCounters { up_bytes, down_bytes }
+        }));
     }
+}
+
+/// A packet has left its station on a medium, and arrived at the other unless it was given up.
+fn tally_medium(tally: &mut Tally, step: Step, parcel: Parcel, has_arrived: bool) {
+    let Step::Medium { medium, station, to } = step else {
+        unreachable!("a packet on a medium is at such a step")
+    };
+    tally.medium_carried(medium, station, has_arrived.then_some(to), parcel.bytes);
 }
 
 fn step(scenario: &Scenario, links: &Links<Parcel>, hop: Hop) -> Step {
@@ -327,10 +358,13 @@ fn step(scenario: &Scenario, links: &Links<Parcel>, hop: Hop) -> Step {
                 Place::Shaped(index) => Step::Shaped(index),
             }
         }
-        Hop::Medium { medium, from, .. } => {
+        Hop::Medium { medium, from, to } => {
             let stations = &scenario.media[medium].stations;
-            let station = stations.iter().position(|&node| node == from);
-            Step::Medium { medium, station: station.expect("the scenario checked the stations") }
+            let station_of = |wanted| {
+                let station = stations.iter().position(|&node| node == wanted);
+                station.expect("the scenario checked the stations")
+            };
+            Step::Medium { medium, station: station_of(from), to: station_of(to) }
         }
     }
 }

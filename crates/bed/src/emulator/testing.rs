@@ -19,7 +19,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0 },
+        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false },
         nodes: Vec::new(),
         links: wires
             .iter()
@@ -37,5 +37,6 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         datagrams: Vec::new(),
         traces: Vec::new(),
         changes: Vec::new(),
+        interfaces: Vec::new(),
     }
 }

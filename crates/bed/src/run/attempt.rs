@@ -1,6 +1,6 @@
 //! One attempt at a run: hosts, links, applications and telemetry, from the first packet to the figures.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use anabranch_kernel::Attached;
 use anabranch_record::model::{Environment, Measurements};
@@ -21,7 +21,7 @@ const LEAD: Nanos = 100_000_000;
 /// An interrupt is seen at the latest after this.
 const ATTENTION: Nanos = 50_000_000;
 /// The capture's name in the run folder.
-const CAPTURE: &str = "packets.pcapng";
+pub(super) const CAPTURE: &str = "packets.pcapng";
 
 /// Where an attempt takes place.
 pub(super) struct Place<'a> {
@@ -63,7 +63,7 @@ pub(super) fn run(
     judge.devices(&plan, &lab.device_drops()?);
     judge.applications(scenario, &outcomes);
     if let Some(capture) = capture {
-        judge.capture(capture, place.scratch, &mut measured)?;
+        judge.capture(capture, &mut measured)?;
     }
     let counters = serde_json::to_vec_pretty(&verdict.counters).expect("names and numbers are JSON");
     measured.attachments.push(("counters.json".to_owned(), counters));
@@ -144,18 +144,12 @@ impl Judge {
         }
     }
 
-    fn capture(
-        &mut self,
-        capture: Capture,
-        scratch: &Path,
-        measured: &mut Measurements,
-    ) -> Result<(), BedError> {
+    fn capture(&mut self, capture: Capture, measured: &mut Measurements) -> Result<(), BedError> {
         let captured = capture.finish()?;
         if captured.left_out > 0 {
             self.notes.push(format!("{} packets are missing in {CAPTURE}", captured.left_out));
         }
-        let content = fs::read(scratch.join(CAPTURE)).map_err(BedError::system("reading the capture"))?;
-        measured.attachments.push((CAPTURE.to_owned(), content));
+        measured.written.push(CAPTURE.to_owned());
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anabranch_record::{Begin, Identity, RunFolder, Staging, begin};
+use anabranch_record::{Begin, Identity, RunFolder, Staging, begin_with};
 use anabranch_scenario::Loaded;
 
 use crate::{
@@ -129,7 +129,8 @@ impl<'a> Batch<'a> {
         interrupt: &Interrupt,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<Outcome, BedError> {
-        let staging = match begin(root, &self.identity, seed, self.options.force)? {
+        let wanted: &[&str] = if self.options.capture { &[attempt::CAPTURE] } else { &[] };
+        let staging = match begin_with(root, &self.identity, seed, self.options.force, wanted)? {
             Begin::Complete(RunFolder { path, .. }) => {
                 return Ok(Outcome { seed, path, reused: true, damaged: None, invalid: Vec::new() });
             }

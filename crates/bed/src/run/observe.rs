@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, io, os::fd::BorrowedFd};
 
-use anabranch_record::model::Measurements;
+use anabranch_record::{
+    metrics::{self, Engines},
+    model::Measurements,
+};
 use anabranch_scenario::model::{Protocol, Scenario};
 
 use crate::{
@@ -11,8 +14,8 @@ use crate::{
     host::Namespace,
     plan::Plan,
     telemetry::{
-        ConnectionMemory, ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler,
-        SocketDiag, mib, sockets,
+        ConnectionMemory, ConnectionReading, DatagramReading, EndMemory, EnergySampler, LinkReading,
+        Readings, Sample, Sampler, SocketDiag, mib, sockets,
     },
     traffic::{Applications, ConnectionState},
 };
@@ -26,6 +29,7 @@ pub(super) struct Observer<'a> {
     diagnosis: Vec<SocketDiag>,
     counters_before: Vec<mib::Counters>,
     sampler: Sampler,
+    energy: EnergySampler,
 }
 
 /// What the kernel's counters tell at the end.
@@ -53,16 +57,24 @@ impl<'a> Observer<'a> {
             counters_before.push(counters.map_err(reading_counters)?);
         }
         let sampler = Sampler::new(scenario, plan);
-        Ok(Self { scenario, plan, hosts, diagnosis, counters_before, sampler })
+        let energy = EnergySampler::new(scenario);
+        Ok(Self { scenario, plan, hosts, diagnosis, counters_before, sampler, energy })
     }
 
     /// When the next reading is due, in scenario time.
     pub(super) fn due(&self) -> Option<Nanos> {
-        self.sampler.due()
+        self.sampler.due().into_iter().chain(self.energy.due()).min()
     }
 
-    /// Reads everything, at scenario time `now`.
+    /// Reads what is due at scenario time `now`: everything, or the links alone for the interfaces.
     pub(super) fn look(&mut self, now: Nanos, applications: &Applications, network: &Running) {
+        let counters = network.counters();
+        if self.energy.due().is_some_and(|due| due <= now) {
+            self.energy.take(now, &counters.interfaces);
+        }
+        if self.sampler.due().is_none_or(|due| due > now) {
+            return;
+        }
         let readings = Readings {
             connections: (0..self.plan.connections.len())
                 .map(|index| self.connection(index, applications.connections().get(index)))
@@ -76,7 +88,7 @@ impl<'a> Observer<'a> {
                     received_bytes: flow.received_bytes(),
                 })
                 .collect(),
-            ..network_readings(&network.counters())
+            ..network_readings(&counters)
         };
         self.sampler.take(now, &readings);
     }
@@ -94,11 +106,11 @@ impl<'a> Observer<'a> {
         let Some((client, server)) = state.sockets() else { return reading };
         // A socket that has just closed answers with an error; its last figures stay.
         if let Some((sample, memory)) = read(client, model.protocol, &mut self.diagnosis[plan.client]) {
-            reading.send_memory_bytes = Some(memory.send_bytes());
+            reading.memory[0] = Some(end_memory(&memory));
             reading.sender = Some(sample);
         }
         if let Some((_, memory)) = read(server, model.protocol, &mut self.diagnosis[plan.server]) {
-            reading.receive_memory_bytes = Some(memory.receive_bytes());
+            reading.memory[1] = Some(end_memory(&memory));
         }
         reading
     }
@@ -134,8 +146,18 @@ impl<'a> Observer<'a> {
     /// # Panics
     /// If the readings did not go on until the end of the window.
     pub(super) fn measurements(self) -> Measurements {
-        let summary = self.sampler.summary().expect("all readings that were due have been taken");
-        Measurements { summary, series: self.sampler.series(), ..Measurements::default() }
+        let mut summary = self.sampler.summary().expect("all readings that were due have been taken");
+        let delivered_bytes = self.scenario.delivered_over_interfaces(
+            |connection| self.sampler.delivered_bytes(connection),
+            |datagram| self.sampler.received_bytes(datagram),
+        );
+        summary.figures.extend(self.energy.figures(delivered_bytes));
+        let mut series = self.sampler.series();
+        series.extend(self.energy.series());
+        let measured = Measurements { summary, series, ..Measurements::default() };
+        let unknown = || metrics::unregistered(Engines::Kernel, &measured);
+        debug_assert!(unknown().is_empty(), "crates/record/src/metrics.rs lacks {:?}", unknown());
+        measured
     }
 }
 
@@ -147,6 +169,10 @@ fn read(
     let sample = sockets::sample(socket, protocol).ok()?;
     let memory = ConnectionMemory::read(socket, &sample, diagnosis).ok()?;
     Some((sample, memory))
+}
+
+fn end_memory(memory: &ConnectionMemory) -> EndMemory {
+    EndMemory { send_bytes: memory.send_bytes(), receive_bytes: memory.receive_bytes() }
 }
 
 fn network_readings(counters: &NetworkCounters) -> Readings {

@@ -77,16 +77,20 @@ impl Senders {
 /// when a file is complete, for its receiver ends when the sender does.
 fn import(scenario: &Scenario, reports: Vec<Report>, measured: &mut Measurements) {
     let names: Vec<&str> = scenario.connections.iter().map(|model| model.name.as_str()).collect();
+    // Not per bit: nobody knows what was delivered over the window.
+    let is_energy = |metric: &str| metric.starts_with("energy_") && !metric.contains("per_bit");
     let is_known = |figure: &Figure| match &figure.scope {
         Scope::Connection(name) => !names.contains(&name.as_str()) || figure.metric == "drops",
         Scope::Subflow(..) => figure.metric == "drops",
-        Scope::Run => figure.metric == "packet_hops",
-        Scope::Link(_) => true,
+        Scope::Run => figure.metric == "packet_hops" || is_energy(figure.metric),
+        Scope::Link(_) | Scope::Interface(..) => true,
+        Scope::Node(_) => false,
     };
     let is_empty = |series: &anabranch_record::model::Series| match &series.scope {
         Scope::Connection(name) => names.contains(&name.as_str()),
         Scope::Subflow(..) => series.metric != "drops",
-        Scope::Run | Scope::Link(_) => false,
+        Scope::Run | Scope::Link(_) | Scope::Interface(..) => false,
+        Scope::Node(_) => true,
     };
     measured.summary.figures.retain(is_known);
     measured.series.retain(|series| !is_empty(series));

@@ -7,8 +7,6 @@
 //! The emulator's thread only copies bytes into memory. It never waits for the disk: if the memory that is
 //! set aside is full, packets are left out, and their number is reported and written into the file.
 
-mod pcapng;
-
 use std::{
     fs::File,
     io::{self, Write as _},
@@ -17,7 +15,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use self::pcapng::Counts;
+use anabranch_record::pcapng::{self, Counts};
+
 use crate::{BedError, emulator::Tap, plan::Plan};
 
 /// Size of the pieces in which packets go to the disk.
@@ -86,7 +85,7 @@ impl Capture {
             written.send(Vec::with_capacity(CHUNK_BYTES)).expect("the other end is here");
         }
         let mut head = Vec::new();
-        pcapng::begin_section(&mut head);
+        pcapng::begin_section(&mut head, concat!("anabranch-bed ", env!("CARGO_PKG_VERSION")));
         let points: &[&str] = match options.points {
             Points::Entering => &["in"],
             Points::Leaving => &["out"],

@@ -7,6 +7,8 @@
 
 pub mod capture;
 mod diag;
+pub mod energy;
+mod host_memory;
 mod layout;
 pub mod memory;
 pub mod mib;
@@ -17,7 +19,8 @@ mod subflow;
 mod summary;
 
 pub use diag::{SocketDiag, SocketMemory};
+pub use energy::EnergySampler;
 pub use memory::{ConnectionMemory, Memory};
-pub use readings::{ConnectionReading, DatagramReading, LinkReading, Readings};
+pub use readings::{ConnectionReading, DatagramReading, EndMemory, LinkReading, Readings};
 pub use sampler::Sampler;
 pub use sockets::{Sample, SubflowSample};

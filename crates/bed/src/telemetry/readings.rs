@@ -29,10 +29,27 @@ pub struct ConnectionReading {
     pub opened_at: Option<Nanos>,
     /// When the last byte of a file was delivered.
     pub completed_at: Option<Nanos>,
-    /// [`ConnectionMemory::send_bytes`](super::ConnectionMemory::send_bytes) of the client.
-    pub send_memory_bytes: Option<u64>,
-    /// [`ConnectionMemory::receive_bytes`](super::ConnectionMemory::receive_bytes) of the server.
-    pub receive_memory_bytes: Option<u64>,
+    /// What is held at the client and at the server, as far as their sockets tell.
+    pub memory: [Option<EndMemory>; 2],
+}
+
+/// What one end of a connection holds in its buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndMemory {
+    /// [`ConnectionMemory::send_bytes`](super::ConnectionMemory::send_bytes).
+    pub send_bytes: u64,
+    /// [`ConnectionMemory::receive_bytes`](super::ConnectionMemory::receive_bytes).
+    pub receive_bytes: u64,
+}
+
+impl ConnectionReading {
+    /// What is held at both ends together, as far as their sockets tell.
+    pub fn memory_of_both_ends(&self) -> Option<EndMemory> {
+        self.memory.into_iter().flatten().reduce(|one, other| EndMemory {
+            send_bytes: one.send_bytes + other.send_bytes,
+            receive_bytes: one.receive_bytes + other.receive_bytes,
+        })
+    }
 }
 
 /// A datagram flow at one moment.

@@ -13,6 +13,7 @@ use anabranch_scenario::model::{Measure, Protocol, QueueLimit, Scenario};
 
 use super::{
     Sample, SubflowSample,
+    host_memory::HostMemory,
     readings::{ConnectionReading, DatagramReading, LinkReading, Readings},
     subflow::{Totals, Track},
     summary,
@@ -118,6 +119,8 @@ pub struct Sampler {
     /// Names of the datagram flows.
     pub(super) datagrams: Vec<String>,
     pub(super) links: Vec<Link>,
+    /// If the scenario asks for it.
+    pub(super) memory: Option<HostMemory>,
     measure: Measure,
     duration: Nanos,
     interval: Nanos,
@@ -190,6 +193,7 @@ impl Sampler {
             connections: connections.collect(),
             datagrams: scenario.datagrams.iter().map(|flow| flow.name.clone()).collect(),
             links: links_of(scenario),
+            memory: scenario.measure.memory.then(|| HostMemory::new(scenario)),
             measure: scenario.measure,
             duration: scenario.duration,
             interval,
@@ -289,6 +293,9 @@ impl Sampler {
         for (connection, reading) in self.connections.iter_mut().zip(&readings.connections) {
             connection.sample(&moment, reading, &readings.lost_on_paths);
         }
+        if let Some(memory) = &mut self.memory {
+            memory.look(now, &readings.connections, moment.is_inside, moment.is_wanted);
+        }
         for link in &mut self.links {
             let queued = f64::from(readings.links[link.position].queued);
             if moment.is_inside {
@@ -305,6 +312,28 @@ impl Sampler {
         let (begin, end) = (self.begin.as_ref()?, self.end.as_ref()?);
         let hops = self.latest.links.iter().map(|link| link.packets).sum();
         (end.at > begin.at).then(|| summary::summary(self, begin, end, hops))
+    }
+
+    /// Bytes that a connection has delivered over the window, by index.
+    ///
+    /// # Panics
+    /// If the window has not ended, or if there is no such flow.
+    pub fn delivered_bytes(&self, connection: usize) -> u64 {
+        let [begin, end] = self.window();
+        end.delivered_bytes[connection] - begin.delivered_bytes[connection]
+    }
+
+    /// The same of a datagram flow.
+    ///
+    /// # Panics
+    /// As [`Sampler::delivered_bytes`].
+    pub fn received_bytes(&self, datagram: usize) -> u64 {
+        let [begin, end] = self.window();
+        end.datagrams[datagram].received_bytes - begin.datagrams[datagram].received_bytes
+    }
+
+    fn window(&self) -> [&Counts; 2] {
+        [&self.begin, &self.end].map(|counts| counts.as_ref().expect("the window has ended"))
     }
 
     /// The series, in the simulator's order; the kernel's own follow those that both have.
@@ -325,6 +354,7 @@ impl Sampler {
             metric: "queue_packets",
             points: link.series,
         }));
+        all.extend(self.memory.iter().flat_map(HostMemory::series));
         all
     }
 }
@@ -355,10 +385,11 @@ impl Connection {
     fn sample(&mut self, moment: &Moment, reading: &ConnectionReading, lost: &[u64]) {
         let bytes = reading.delivered_bytes - self.last_delivered;
         self.last_delivered = reading.delivered_bytes;
+        let memory = reading.memory_of_both_ends();
         let values = [
             Some(bytes as f64 * 8.0 / moment.since_s),
-            reading.receive_memory_bytes.map(|bytes| bytes as f64),
-            reading.send_memory_bytes.map(|bytes| bytes as f64),
+            memory.map(|of| of.receive_bytes as f64),
+            memory.map(|of| of.send_bytes as f64),
         ];
         moment.push(&mut self.series, values);
         for subflow in &mut self.subflows {

@@ -74,6 +74,9 @@ pub(super) fn summary(sampler: &Sampler, begin: &Counts, end: &Counts, packet_ho
         run.add("jain_index", total * total / (goodputs.len() as f64 * squares));
     }
     run.add("packet_hops", packet_hops as f64);
+    if let Some(memory) = &sampler.memory {
+        all.extend(memory.figures(sampler.connections.iter().map(|of| of.name.as_str())));
+    }
     Summary { figures: all }
 }
 

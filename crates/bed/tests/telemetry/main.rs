@@ -1,6 +1,7 @@
 //! Telemetry against real sockets: what is read is what was done to them.
 
 mod capture;
+mod energy;
 mod lab;
 mod memory;
 mod mib;

@@ -5,11 +5,14 @@ use std::{collections::BTreeSet, net::SocketAddr, os::fd::AsFd as _};
 use anabranch_bed::{
     plan::{ConnectionPlan, Plan},
     telemetry::{
-        ConnectionReading, DatagramReading, LinkReading, Readings, Sample, Sampler, SubflowSample, mib,
-        sockets,
+        ConnectionReading, DatagramReading, EndMemory, LinkReading, Readings, Sample, Sampler, SubflowSample,
+        mib, sockets,
     },
 };
-use anabranch_record::model::{Scope, Series, Summary};
+use anabranch_record::{
+    metrics::{Engines, unregistered},
+    model::{Measurements, Scope, Series, Summary},
+};
 use anabranch_scenario::model::{Protocol::Mptcp, Scenario};
 use anabranch_sim::Control;
 
@@ -170,6 +173,8 @@ fn names_are_the_simulator_s_but_for_what_no_kernel_tells() {
     };
     let series = sampler.series();
     assert!(of_both(&series).is_superset(&of_both(&simulated.series)), "{:?}", of_both(&simulated.series));
+    let measured = Measurements { summary, series, ..Measurements::default() };
+    assert_eq!(unregistered(Engines::Kernel, &measured), [""; 0], "the dictionary knows every name");
 }
 
 #[test]
@@ -347,13 +352,43 @@ fn figures_need_a_whole_window() {
 fn memory_is_a_series_of_the_connection() {
     let sampler = run(|second| {
         let mut readings = readings(vec![], 0);
-        readings.connections[0].receive_memory_bytes = Some(1000 * second);
+        let receive_bytes = 1000 * second;
+        readings.connections[0].memory[1] = Some(EndMemory { send_bytes: 0, receive_bytes });
         readings
     });
     let series = sampler.series();
     let connection = Scope::Connection("up".into());
     assert_eq!(points(&series, &connection, "receive_memory_bytes")[3], (4 * SECOND, 4000.0));
-    assert!(points(&series, &connection, "send_memory_bytes").is_empty());
+    assert_eq!(points(&series, &connection, "send_memory_bytes")[3], (4 * SECOND, 0.0));
+}
+
+#[test]
+fn means_and_peaks_of_memory_are_of_the_window_and_of_both_ends_hosts() {
+    let text = SCENARIO.replace(r#"interval = "1 s""#, r#"interval = "1 s", memory = true"#);
+    let scenario = anabranch_scenario::load(&text, "two-paths.toml", &[]).expect("a valid scenario").scenario;
+    let mut sampler = Sampler::new(&scenario, &plan());
+    while let Some(due) = sampler.due() {
+        let mut readings = readings(vec![], 0);
+        let held = due / SECOND * 100;
+        let end = |send_bytes, receive_bytes| Some(EndMemory { send_bytes, receive_bytes });
+        readings.connections[0].memory = [end(3 * held, 0), end(0, held)];
+        sampler.take(due, &readings);
+    }
+    let summary = sampler.summary().expect("the window has passed");
+    let of = |scope: &Scope, metric| figure(&summary, scope, metric);
+    // The window has the readings at 2 s to 8 s.
+    let connection = Scope::Connection("up".into());
+    assert_eq!(of(&connection, "send_memory_peak_bytes"), Some(2400.0));
+    assert_eq!(of(&connection, "receive_memory_mean_bytes"), Some(500.0));
+    let [client, server] = ["client", "server"].map(|name| Scope::Node(name.into()));
+    assert_eq!(of(&client, "send_memory_mean_bytes"), Some(1500.0));
+    assert_eq!(
+        (of(&client, "receive_memory_peak_bytes"), of(&server, "send_memory_peak_bytes")),
+        (Some(0.0), Some(0.0))
+    );
+    assert_eq!(of(&server, "receive_memory_peak_bytes"), Some(800.0));
+    let series = sampler.series();
+    assert_eq!(points(&series, &server, "receive_memory_bytes")[9], (10 * SECOND, 1000.0));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
+mod energy;
 mod flows;
 mod medium;
 mod shaping;
@@ -9,6 +10,7 @@ mod transport;
 use crate::quantity::Dimension;
 use Dimension::{Rate, Time};
 use Need::{Default, Optional, Required};
+use energy::{ENERGY_BIN, INTERFACE};
 use flows::{CONNECTION, DATAGRAM};
 use topology::{CHANGE, LINK, MEDIUM, NODE};
 use transport::TRANSPORT;
@@ -141,6 +143,7 @@ pub(crate) static SCENARIO: Section = Section {
         key("connection", Kind::Tables(&CONNECTION), Optional("none"), "TCP and Multipath TCP connections."),
         key("datagram", Kind::Tables(&DATAGRAM), Optional("none"), "UDP flows."),
         key("change", Kind::Tables(&CHANGE), Optional("none"), "Changes of links while the scenario runs."),
+        key("interface", Kind::Tables(&INTERFACE), Optional("none"), "Radios, whose energy is reckoned."),
     ],
 };
 
@@ -155,6 +158,13 @@ static MEASURE: Section = Section {
             time(0),
             Default("100 ms"),
             "Distance between two points of the series; \"0 s\" writes no series.",
+        ),
+        ENERGY_BIN,
+        key(
+            "memory",
+            Kind::Bool,
+            Default("false"),
+            "Whether what buffers hold is measured: figures and series of connections, subflows and hosts.",
         ),
     ],
 };

@@ -3,11 +3,13 @@
 //! Every reference is an index, every quantity has its base unit, every default has been filled in and
 //! every path has been resolved to hops. Nothing in here can be inconsistent; the parser sees to that.
 
+mod energy;
 mod flows;
 mod medium;
 mod topology;
 mod transport;
 
+pub use energy::{Attachment, Interface};
 pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, Traffic, When};
 pub use medium::{AfterFailure, Fallback, Framing, Medium, RateStep, Transmitter};
 pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Node, QueueLimit, Wire};
@@ -46,6 +48,8 @@ pub struct Scenario {
     pub traces: Vec<Trace>,
     /// Link changes, sorted by time, then by their order in the file.
     pub changes: Vec<Change>,
+    /// Radios in the order of the file.
+    pub interfaces: Vec<Interface>,
 }
 
 /// What is measured and when.
@@ -57,4 +61,8 @@ pub struct Measure {
     pub to: Nanos,
     /// Distance between two points of the series; 0 writes no series.
     pub interval: Nanos,
+    /// Length of the bins in which the traffic of interfaces is looked at.
+    pub energy_bin: Nanos,
+    /// Whether what buffers hold is measured.
+    pub memory: bool,
 }

@@ -15,6 +15,8 @@ pub(crate) enum TimerKind {
     Window,
     /// A point of the series.
     Sample,
+    /// A bin of the interfaces' traffic ends.
+    EnergyBin,
     /// A connection is opened.
     Open,
     /// An application stops writing.

@@ -1,11 +1,19 @@
 //! Measurement: what is counted and sampled while a run goes on, and its series. The summary is in `summary.rs`.
 
+mod energy;
+mod memory;
 mod summary;
 
 use anabranch_cc::SSTHRESH_INFINITE;
 use anabranch_link::Nanos;
-use anabranch_record::model::{Measurements, Scope, Series};
+use anabranch_policy::energy::InterfaceMeter;
+use anabranch_record::{
+    metrics::{self, Engines},
+    model::{Measurements, Scope, Series},
+};
 use anabranch_scenario::model::QueueLimit;
+
+use memory::MemoryMeter;
 
 use crate::{
     engine::{heads::Key, timers::TimerKind},
@@ -75,6 +83,10 @@ pub(crate) struct Meter {
     queue_means: Vec<Mean>,
     /// Links that have a queue to look at, with their names.
     links: Vec<(LinkRef, String)>,
+    /// In the order of the scenario's interfaces.
+    energy: Vec<InterfaceMeter>,
+    /// If it is wanted.
+    memory: Option<Box<MemoryMeter>>,
 }
 
 fn seconds(time: Nanos) -> f64 {
@@ -110,8 +122,10 @@ impl<K: Key> World<'_, K> {
             meter.subflow_series = (0..subflows).map(|_| std::array::from_fn(|_| empty())).collect();
             meter.link_series = (0..meter.links.len()).map(|_| empty()).collect();
         }
+        meter.memory = scenario.measure.memory.then(|| Box::new(MemoryMeter::new(scenario)));
         self.timers.push(self.sampling_interval(), TimerKind::Sample, 0);
         self.timers.push(scenario.measure.from, TimerKind::Window, 0);
+        self.begin_energy();
     }
 
     fn sampling_interval(&self) -> Nanos {
@@ -124,6 +138,7 @@ impl<K: Key> World<'_, K> {
     /// The measurement window begins.
     pub(crate) fn mark_window(&mut self) {
         let counts = self.counts();
+        self.mark_energy(self.meter.begin.is_none());
         if self.meter.begin.is_none() {
             self.meter.begin = Some(counts);
             self.timers.push(self.scenario.measure.to, TimerKind::Window, 0);
@@ -206,6 +221,7 @@ impl<K: Key> World<'_, K> {
                 meter.link_series[index].push((now, queued));
             }
         }
+        self.sample_memory(inside, wanted);
         self.timers.push(now + interval, TimerKind::Sample, 0);
     }
 
@@ -213,7 +229,11 @@ impl<K: Key> World<'_, K> {
     pub(crate) fn measurements(mut self) -> Measurements {
         let begin = self.meter.begin.take().expect("the window begins before the run ends");
         let end = self.meter.end.take().expect("and ends with it at the latest");
-        Measurements { summary: self.summary(&begin, &end), series: self.series(), ..Measurements::default() }
+        let summary = self.summary(&begin, &end);
+        let measured = Measurements { summary, series: self.series(), ..Measurements::default() };
+        let unknown = || metrics::unregistered(Engines::Sim, &measured);
+        debug_assert!(unknown().is_empty(), "crates/record/src/metrics.rs lacks {:?}", unknown());
+        measured
     }
 
     fn series(&mut self) -> Vec<Series> {
@@ -232,6 +252,10 @@ impl<K: Key> World<'_, K> {
         }
         for ((_, name), points) in meter.links.into_iter().zip(meter.link_series) {
             all.push(Series { scope: Scope::Link(name), metric: "queue_packets", points });
+        }
+        if self.scenario.measure.interval > 0 {
+            all.extend(meter.memory.iter().flat_map(|memory| memory.series(self.scenario)));
+            all.extend(energy::series(self.scenario, meter.energy));
         }
         all
     }

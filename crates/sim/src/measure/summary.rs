@@ -20,6 +20,10 @@ impl<K: Key> World<'_, K> {
             run("jain_index", total * total / (goodputs.len() as f64 * squares));
         }
         run("packet_hops", self.net.hops as f64);
+        if let Some(memory) = &self.meter.memory {
+            memory.figures(self.scenario, &mut figures);
+        }
+        self.energy_figures(&mut figures, begin, end);
         Summary { figures }
     }
 

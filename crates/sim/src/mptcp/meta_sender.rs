@@ -150,7 +150,6 @@ impl MetaSender {
     }
 
     /// Bytes cut and not acknowledged at the data level.
-    #[cfg(test)]
     pub(crate) fn unacknowledged_bytes(&self) -> u64 {
         self.next_byte - self.una_byte
     }

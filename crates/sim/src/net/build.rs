@@ -12,6 +12,7 @@ impl<K: Key> Network<K> {
     /// The links of a scenario, without packets, and `sinks` places for packets to go.
     pub(crate) fn new(scenario: &Scenario, streams: Streams, sinks: usize) -> Self {
         let links = Links::new(scenario, streams);
+        let tally = links.tally(scenario);
         Self {
             heads: Heads::new(links.first_medium() + links.media.len(), scenario.duration),
             links,
@@ -23,14 +24,15 @@ impl<K: Key> Network<K> {
             gone: Vec::new(),
             log_drops: false,
             drop_log: Vec::new(),
+            tally,
         }
     }
 }
 
-/// Adds routes to a network; finds the same station again.
+/// Adds routes to a network; finds the same hop of a medium again.
 #[derive(Default)]
 pub(crate) struct Router {
-    stations: BTreeMap<(usize, usize), u32>,
+    stations: BTreeMap<(usize, usize, usize), u32>,
 }
 
 impl Router {
@@ -49,14 +51,18 @@ impl Router {
                     Place::Wire(index) => index,
                     Place::Shaped(index) => network.links.wires.len() + index,
                 },
-                Hop::Medium { medium, from, .. } => {
+                Hop::Medium { medium, from, to } => {
                     let next = (network.links.first_medium() + network.medium_hops.len()) as u32;
-                    *self.stations.entry((medium, from)).or_insert_with(|| {
+                    *self.stations.entry((medium, from, to)).or_insert_with(|| {
                         let stations = &scenario.media[medium].stations;
-                        let station = stations.iter().position(|&node| node == from);
+                        let station_of = |wanted| {
+                            let station = stations.iter().position(|&node| node == wanted);
+                            station.expect("the scenario checked the stations") as u32
+                        };
                         network.medium_hops.push(MediumHop {
                             medium: medium as u32,
-                            station: station.expect("the scenario checked the stations") as u32,
+                            station: station_of(from),
+                            to: station_of(to),
                         });
                         next
                     }) as usize

@@ -1,9 +1,10 @@
 //! The network: links, routes, and the packets on them.
 
 pub(crate) mod build;
+mod interfaces;
 
 use anabranch_link::medium::{AirCounters, Delivery};
-use anabranch_link::{Drop, Fate, Links, Nanos, Offer};
+use anabranch_link::{Drop, Fate, Links, Nanos, Offer, Tally};
 use anabranch_scenario::model::{Change, Scenario};
 
 use crate::{
@@ -19,6 +20,8 @@ const SINK: u32 = 1 << 31;
 struct MediumHop {
     medium: u32,
     station: u32,
+    /// The station that receives.
+    to: u32,
 }
 
 /// All links and the packets on them.
@@ -37,6 +40,7 @@ pub(crate) struct Network<K> {
     gone: Vec<Packet>,
     log_drops: bool,
     drop_log: Vec<(Nanos, Packet)>,
+    tally: Tally,
 }
 
 impl<K: Key> Network<K> {
@@ -61,6 +65,7 @@ impl<K: Key> Network<K> {
         self.heads.set(link, wire.next_arrival());
         self.hops += 1;
         if !arrived {
+            self.tally.lost_on_the_way(link, u32::from(packet.bytes));
             self.lose(now, packet);
             return None;
         }
@@ -111,7 +116,7 @@ impl<K: Key> Network<K> {
     }
 
     fn enter_medium(&mut self, now: Nanos, hop: usize, packet: Packet) {
-        let MediumHop { medium, station } = self.medium_hops[hop];
+        let MediumHop { medium, station, .. } = self.medium_hops[hop];
         let number = self.links.first_medium() + medium as usize;
         let channel = &mut self.links.media[medium as usize];
         let refused: Result<(), Drop> = channel.offer(now, station as usize, packet);
@@ -126,11 +131,17 @@ impl<K: Key> Network<K> {
     fn advance_other(&mut self, now: Nanos, link: usize) -> Option<(u32, Packet)> {
         let place = link - self.links.wires.len();
         let mut arrived = None;
-        let gone = &mut self.gone;
+        let (gone, tally) = (&mut self.gone, &mut self.tally);
+        let is_medium = link >= self.links.first_medium();
         let next = if let Some(shaped) = self.links.shaped.get_mut(place) {
             shaped.advance(now, |fate| match fate {
                 Fate::Arrived(packet) => arrived = Some(packet),
-                Fate::Dropped(packet, _) => gone.push(packet),
+                Fate::Dropped(packet, why) => {
+                    if why == Drop::Loss {
+                        tally.lost_on_the_way(link, u32::from(packet.bytes));
+                    }
+                    gone.push(packet);
+                }
             });
             shaped.next_event()
         } else {
@@ -142,6 +153,14 @@ impl<K: Key> Network<K> {
             channel.next_event()
         };
         self.heads.set(link, next);
+        if is_medium {
+            for at in 0..self.gone.len() {
+                self.tally_medium(self.gone[at], false);
+            }
+            if let Some(packet) = arrived {
+                self.tally_medium(packet, true);
+            }
+        }
         self.lose_gone(now);
         self.hops += u64::from(arrived.is_some());
         arrived.and_then(|packet| self.forward(now, packet))

@@ -145,6 +145,13 @@ impl Receiver {
         self.ranges.insert(0, range);
     }
 
+    /// Bytes held out of order.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let mask = self.held.len().wrapping_sub(1);
+        let held = self.ranges.iter().flat_map(|&(from, to)| from..to);
+        held.map(|number| u64::from(self.held[number as usize & mask].len)).sum()
+    }
+
     /// Whether an acknowledgement has blocks to report.
     pub(crate) fn has_blocks(&self) -> bool {
         self.held_count > 0 || self.duplicate.is_some()

@@ -39,7 +39,7 @@ impl<'s, K: Key> World<'s, K> {
             connections: Vec::with_capacity(scenario.connections.len()),
             datagrams: Vec::with_capacity(scenario.datagrams.len()),
             meter: Meter::default(),
-            trace: None,
+            watch: None,
             idle: Box::new(Idle::default()),
         };
         let mut router = Router::default();

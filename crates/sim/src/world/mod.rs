@@ -26,7 +26,7 @@ use crate::{
     measure::Meter,
     net::Network,
     packet::{Packet, flags},
-    trace::Trace,
+    watch::Watch,
 };
 use congestion::Idle;
 
@@ -44,7 +44,7 @@ pub(crate) struct World<'s, K> {
     pub(crate) connections: Vec<Connection>,
     pub(crate) datagrams: Vec<DatagramFlow>,
     pub(crate) meter: Meter,
-    pub(crate) trace: Option<Trace>,
+    pub(crate) watch: Option<Box<Watch>>,
     /// Stands in for peers and words where nothing is coupled.
     idle: Box<Idle>,
 }
@@ -53,9 +53,16 @@ impl<K: Key> World<'_, K> {
     /// Runs to the end of the scenario. Of events at one time, links come first, then timers by kind and
     /// index: this order is part of the results.
     pub(crate) fn run(&mut self, control: &Control) -> Result<(), Interrupted> {
+        match self.watch {
+            None => self.run_to_end::<false>(control),
+            Some(_) => self.run_to_end::<true>(control),
+        }
+    }
+
+    fn run_to_end<const WATCHED: bool>(&mut self, control: &Control) -> Result<(), Interrupted> {
         let end = self.scenario.duration;
         loop {
-            if control.cancel.load(Ordering::Relaxed) {
+            if control.cancel.load(Ordering::Relaxed) || WATCHED && self.watchers_have_failed() {
                 return Err(Interrupted);
             }
             control.reached.store(self.now, Ordering::Relaxed);
@@ -70,12 +77,21 @@ impl<K: Key> World<'_, K> {
                     }
                     self.now = time;
                     if let Some((sink, packet)) = self.net.advance(time, link) {
+                        if WATCHED {
+                            self.show_arrival(sink, &packet);
+                        }
                         self.receive(sink, packet);
+                        if WATCHED {
+                            self.show_changes(sink as usize);
+                        }
                     }
                 } else if timer <= end {
                     let (time, id) = self.timers.pop().expect("it has a first time");
                     self.now = time;
                     self.fire(time, id);
+                    if WATCHED {
+                        self.show_changes_of(id);
+                    }
                 } else {
                     self.now = end;
                     control.reached.store(end, Ordering::Relaxed);
@@ -83,6 +99,41 @@ impl<K: Key> World<'_, K> {
                 }
             }
         }
+    }
+
+    #[cold]
+    fn show_arrival(&mut self, sink: u32, packet: &Packet) {
+        if let Some(watch) = &mut self.watch {
+            watch.arrived(self.now, sink, packet, &self.net.sacks);
+        }
+    }
+
+    /// Shows what an event has changed at the connection that sink belongs to, if it is no datagram flow's.
+    #[cold]
+    fn show_changes(&mut self, sink: usize) {
+        let Some(endpoint) = self.endpoints.get(sink) else { return };
+        let connection = &self.connections[endpoint.connection as usize];
+        let (first, is_mptcp) = (connection.first as usize, connection.is_mptcp());
+        for index in first..first + 2 * connection.subflows as usize {
+            if let Some(watch) = &mut self.watch {
+                watch.look(self.now, index, &self.endpoints[index], is_mptcp);
+            }
+        }
+    }
+
+    #[cold]
+    fn show_changes_of(&mut self, id: TimerId) {
+        let index = id.index as usize;
+        match id.kind {
+            TimerKind::Retransmit | TimerKind::DelayedAck | TimerKind::Pace => self.show_changes(index),
+            TimerKind::Open => self.show_changes(self.connections[index].first as usize),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn watchers_have_failed(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_failed())
     }
 
     #[inline(never)]
@@ -132,6 +183,7 @@ impl<K: Key> World<'_, K> {
                 self.net.change(time, change, index);
             }
             TimerKind::Sample => self.sample(),
+            TimerKind::EnergyBin => self.end_energy_bin(),
             TimerKind::Window => self.mark_window(),
         }
     }
@@ -139,6 +191,9 @@ impl<K: Key> World<'_, K> {
     fn send_datagram(&mut self, index: usize) {
         let flow = &mut self.datagrams[index];
         let (packet, next) = flow.send(self.now, index as u32);
+        if let Some(watch) = &mut self.watch {
+            watch.datagram_sent(self.now, index, &packet);
+        }
         self.net.send(self.now, packet.route, packet.bytes, || packet);
         if next != NEVER {
             self.timers.push(next, TimerKind::Datagram, index as u32);

@@ -248,8 +248,9 @@ impl<K: Key> World<'_, K> {
 
     #[inline(always)]
     fn emit(&mut self, at: Nanos, index: usize, bytes: u16, make: impl Fn() -> Packet) {
-        if let Some(trace) = &mut self.trace {
-            trace.sent(self.now, index as u32, &make(), &self.net.sacks);
+        if let Some(watch) = &mut self.watch {
+            let sender = &self.endpoints[index];
+            watch.sent((self.now, at), index, &make(), &self.net.sacks, sender);
         }
         self.net.send(at, self.endpoints[index].route, bytes, make);
     }

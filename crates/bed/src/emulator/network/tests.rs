@@ -1,9 +1,10 @@
 use super::*;
 use crate::emulator::testing::{MS, chain, wire};
 use anabranch_link::{Medium, MediumConfig, Wire, wire_config};
+use anabranch_policy::energy::Radio;
 use anabranch_scenario::model::{
-    self, AfterFailure, ChangeTarget, CoDel, Discipline, Framing, Jitter, JitterDistribution, Link, Loss,
-    QueueLimit, RateStep, Red, Trace, Transmitter,
+    self, AfterFailure, Attachment, ChangeTarget, CoDel, Discipline, Framing, Jitter, JitterDistribution,
+    Link, Loss, QueueLimit, RateStep, Red, Trace, Transmitter,
 };
 use proptest::prelude::*;
 
@@ -333,4 +334,55 @@ fn at_one_time_links_come_by_number_and_changes_last() {
     network.offer(0, 0, 20, 1000, Headers::default());
     network.offer(0, 1, 10, 1000, Headers::default());
     assert_eq!(all(&mut network, NEVER), (vec![(10 * MS, 10), (10 * MS, 20)], vec![]));
+}
+
+fn counters(network: &mut Network, now: Nanos) -> Vec<InterfaceCounters> {
+    let mut counters = Counters::default();
+    network.count(now, &mut counters);
+    counters.interfaces
+}
+
+#[test]
+fn an_interface_has_sent_what_was_lost_on_the_way_and_received_what_arrived() {
+    let lossy = model::Wire { loss: Loss::Bernoulli(0.5), ..wire(8_000_000, MS) };
+    let mut scenario = chain(&[lossy]);
+    let interface = |node| Interface {
+        node,
+        attachment: Attachment::Link { link: 0, sends_forward: node == 0 },
+        radio: Radio::WIFI,
+    };
+    scenario.interfaces = vec![interface(1), interface(0)];
+    let mut network = network(&scenario, &forward(1));
+    for buffer in 0..100 {
+        network.offer(0, 0, buffer, 1000, Headers::default());
+    }
+    let (delivered, lost) = all(&mut network, 1_000 * MS);
+    assert!(!lost.is_empty() && delivered.len() + lost.len() == 100);
+    let down_bytes = 1000 * delivered.len() as u64;
+    let [receiver, sender] = [(0, down_bytes), (100_000, 0)]
+        .map(|(up_bytes, down_bytes)| InterfaceCounters { up_bytes, down_bytes });
+    assert_eq!(counters(&mut network, 1_000 * MS), [receiver, sender]);
+}
+
+#[test]
+fn stations_of_a_medium_have_sent_and_received_each_packet_once() {
+    let mut scenario = chain(&[]);
+    scenario.media = vec![radio()];
+    let interface = |station| Interface {
+        node: scenario.media[0].stations[station],
+        attachment: Attachment::Medium { medium: 0, station },
+        radio: Radio::WIFI,
+    };
+    scenario.interfaces = vec![interface(0), interface(1)];
+    let [from, to] = [scenario.media[0].stations[0], scenario.media[0].stations[1]];
+    let mut network = network(&scenario, &[Hop::Medium { medium: 0, from, to }]);
+    for buffer in 0..20 {
+        network.offer(0, 0, buffer, 500, Headers::default());
+    }
+    let (delivered, lost) = all(&mut network, 10_000 * MS);
+    let refused = 20 - delivered.len() as u64;
+    assert_eq!((lost.len() as u64, delivered.is_empty()), (refused, false));
+    let found = counters(&mut network, 10_000 * MS);
+    assert_eq!(found[1], InterfaceCounters { up_bytes: 0, down_bytes: 500 * delivered.len() as u64 });
+    assert!(found[0].up_bytes >= found[1].down_bytes && found[0].down_bytes == 0);
 }

@@ -1,0 +1,5 @@
+//! What both engines decide and reckon alike: pure functions and state machines, without input, output or clock.
+//!
+//! [`energy`] turns the bytes that an interface carries into the energy that its radio takes.
+
+pub mod energy;
