@@ -10,7 +10,7 @@
 //!
 //! Left out, and who could notice: DRX inside of the tail (its wake-ups are in the tail's mean power here); the
 //! promotion of 3G from FACH to DCH (a packet in the second stage of the tail goes on at once, and pays nothing for
-//! it); the time that a promotion takes, where the scenario does not ask for it (its energy is always counted).
+//! it); the time that a promotion takes: its energy is counted, but no packet waits for it.
 
 use super::{Activity, megabits, millijoules};
 
