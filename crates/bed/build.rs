@@ -4,13 +4,15 @@
 mod sources;
 
 /// What decides a result, besides the kernel.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 19] = [
     "algorithms",
     "Cargo.lock",
     "crates/bed/src",
     "crates/bed/Cargo.toml",
     "crates/cc/src",
     "crates/cc/Cargo.toml",
+    "crates/draw/src",
+    "crates/draw/Cargo.toml",
     "crates/kernel/bpf",
     "crates/kernel/src",
     "crates/kernel/Cargo.toml",

@@ -4,13 +4,15 @@
 mod sources;
 
 /// What decides a result.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 18] = [
     "algorithms",
     "Cargo.lock",
     "crates/cc/build.rs",
     "crates/cc/host",
     "crates/cc/src",
     "crates/cc/Cargo.toml",
+    "crates/draw/src",
+    "crates/draw/Cargo.toml",
     "crates/link/src",
     "crates/link/Cargo.toml",
     "crates/policy/src",

@@ -15,27 +15,20 @@ mod loss;
 pub mod medium;
 pub mod queue;
 mod rate;
-pub mod rng;
 pub mod shaped;
 mod tally;
 mod trace;
 pub mod wire;
 
+pub use anabranch_draw::{NEVER, Nanos, Probability, Rng, Streams};
 pub use from_scenario::{LinkCounters, Links, Place, wire_config};
 pub use jitter::{Distribution, JitterConfig};
 pub use loss::{GilbertElliott, Loss};
 pub use medium::{Medium, MediumConfig};
 pub use rate::ByteTime;
-pub use rng::{Probability, Rng, Streams};
 pub use shaped::{Fate, Rate, Shaped, ShapedConfig};
 pub use tally::Tally;
 pub use wire::{Limit, Offer, Wire, WireConfig};
-
-/// Time in nanoseconds.
-pub type Nanos = u64;
-
-/// The end of time: no event is due.
-pub const NEVER: Nanos = Nanos::MAX;
 
 /// What a link carries.
 pub trait Frame: Copy + Default + Send + 'static {

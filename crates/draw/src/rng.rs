@@ -68,12 +68,12 @@ impl Probability {
     }
 
     /// From units of 2^-53.
-    pub(crate) const fn from_raw(units: u64) -> Self {
+    pub const fn from_raw(units: u64) -> Self {
         Self(units)
     }
 
     /// In units of 2^-53.
-    pub(crate) const fn raw(self) -> u64 {
+    pub const fn raw(self) -> u64 {
         self.0
     }
 }
