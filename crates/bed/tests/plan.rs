@@ -219,3 +219,32 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
     }
     assert!(planned >= 8, "only {planned} have a plan");
 }
+
+#[test]
+fn traffic_that_only_the_simulator_has_is_refused() {
+    let with = |traffic: &str| {
+        let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
+        refused(&TWO_PATHS.replace("subflow = [", &traffic))
+    };
+    let download = with(r#"kind = "file", size = "1 MB", direction = "download""#);
+    assert!(download.contains("connection up: ") && download.contains("\"upload\""), "{download}");
+    let flows = with(r#"kind = "flows", interval = "1 s", size = "1 kB""#);
+    assert!(flows.contains("workloads run in the simulator only"), "{flows}");
+    let relay = refused(&format!(
+        "{TWO_PATHS}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
+         [[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n"
+    ));
+    assert!(relay.contains("connection on: relays run in the simulator only"), "{relay}");
+}
+
+#[test]
+fn sources_and_exchanges_have_a_plan() {
+    for traffic in [
+        r#"kind = "cbr", rate = "1 Mbit/s", size = "1 kB""#,
+        r#"kind = "telemetry", period = "1 s", size = "200 B""#,
+        r#"kind = "request", response = "10 kB""#,
+    ] {
+        let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
+        assert_eq!(planned(&TWO_PATHS.replace("subflow = [", &traffic)).connections.len(), 1);
+    }
+}

@@ -8,11 +8,15 @@
 //! Because a packet's departure is known when it is accepted, a wire needs one event per packet: its
 //! arrival at the far end. All times are nanoseconds.
 
+pub mod departures;
+pub mod draw;
 pub mod medium;
 mod rate;
 pub mod rng;
 pub mod wire;
 
+pub use departures::{Departures, Pattern};
+pub use draw::Distribution;
 pub use medium::{Medium, MediumConfig};
 pub use rate::ByteTime;
 pub use rng::{Probability, Rng, Streams};

@@ -18,6 +18,7 @@ mod folder;
 mod identity;
 mod manifest;
 pub mod model;
+pub mod quantile;
 mod series;
 mod summary;
 

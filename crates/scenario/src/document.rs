@@ -9,7 +9,7 @@ use crate::reader::{Table, given};
 use crate::routes::Graph;
 use crate::transport::Settings;
 use crate::tree::{Item, Source};
-use crate::{Error, Loaded, overrides, topology};
+use crate::{Error, Loaded, overrides, relays, topology};
 
 pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
     let mut root = Item::parse_file(source)?;
@@ -54,6 +54,8 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
     if connections.is_empty() && datagrams.is_empty() {
         return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
     }
+    let relays = top.tables("relay")?;
+    let relays = relays::relays(&relays, &mut connections, family_limit, &mut flow_names)?;
     let changes = topology::changes(&top.tables("change")?, &link_names, links.len())?;
 
     let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
@@ -71,6 +73,7 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
         connections,
         datagrams,
         changes,
+        relays,
     })
 }
 

@@ -5,13 +5,15 @@ use std::rc::Rc;
 use crate::Error;
 use crate::congestion;
 use crate::model::{
-    Congestion, Connection, Datagram, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic, Transport, When,
+    Congestion, Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic,
+    Transport, When,
 };
 use crate::names::{Names, Pattern};
 use crate::quantity::Dimension;
 use crate::reader::{Reference, Table, given};
 use crate::routes::{Graph, Leg};
 use crate::topology::{Family, check_references, insert};
+use crate::traffic;
 use crate::transport::{self, Settings};
 use crate::tree::{Place, Source};
 
@@ -120,8 +122,8 @@ pub(crate) fn connections(
         let subflows = subflows(table, family, protocol)?;
         let scheduler = given(table.one_of("scheduler")?);
         let traffic = match table.table("traffic")? {
-            None => Traffic::Ftp { start: When::At(0), stop: None },
-            Some(traffic) => read_traffic(&traffic)?,
+            None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
+            Some(table) => traffic::read(&table, context)?,
         };
         let transport: Transport = transport::resolve(table, protocol, ip_version, settings)?;
         for index in 0..family.members {
@@ -139,6 +141,7 @@ pub(crate) fn connections(
             });
             connections.push(Connection {
                 name,
+                member_of: None,
                 protocol,
                 ip_version,
                 from,
@@ -207,32 +210,6 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
     Ok(subflows)
 }
 
-fn read_traffic(table: &Table<'_>) -> Result<Traffic, Error> {
-    let start = given(table.when("start")?);
-    let latest = match start {
-        When::At(at) => at,
-        When::Uniform { to, .. } => to,
-    };
-    let (stop, size) = (table.quantity("stop")?, table.quantity("size")?);
-    if given(table.one_of("kind")?) == "file" {
-        if stop.is_some() {
-            return Err(
-                table.error_at("stop", "a file ends by itself; expected no such key, or kind = \"ftp\"")
-            );
-        }
-        return Ok(Traffic::File { start, bytes: size.ok_or_else(|| table.missing("size"))? });
-    }
-    if size.is_some() {
-        return Err(table.error_at("size", "ftp is unlimited; expected no such key, or kind = \"file\""));
-    }
-    if let Some(stop) = stop.filter(|stop| *stop <= latest) {
-        let (stop, start) = (Dimension::Time.show(stop), Dimension::Time.show(latest));
-        return Err(table
-            .error_at("stop", &format!("{stop} is not after the start at {start}; expected a later time")));
-    }
-    Ok(Traffic::Ftp { start, stop })
-}
-
 pub(crate) fn datagrams(
     tables: &[Table<'_>],
     context: &Context<'_>,
@@ -251,6 +228,7 @@ pub(crate) fn datagrams(
         let rate_bps = given(table.quantity("rate")?);
         let packet_bytes = given(table.small("packet")?);
         let ip_version = read_ip(table)?;
+        let pattern = traffic::pattern(table)?;
         for index in 0..family.members {
             let name = name.name(index);
             insert(names, table, "name", "connection or datagram flow", &name)?;
@@ -267,6 +245,7 @@ pub(crate) fn datagrams(
                 ip_version,
                 on,
                 phase_jitter,
+                pattern,
             });
         }
     }

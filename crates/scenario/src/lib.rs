@@ -16,11 +16,14 @@ mod overrides;
 mod quantity;
 mod reader;
 mod reference;
+mod relays;
 mod routes;
 mod schema;
 mod topology;
+mod traffic;
 mod transport;
 mod tree;
+pub mod workload;
 
 use std::fs::File;
 use std::io::Read;

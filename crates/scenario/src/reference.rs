@@ -55,7 +55,7 @@ fn section_text(section: &'static Section, heading: &str, seen: &mut Vec<&'stati
             format!("{}.{}", section.name, key.name)
         };
         match &key.kind {
-            Kind::Table(inner) | Kind::TableOrOff(inner) => {
+            Kind::Table(inner) | Kind::TableOrOff(inner) | Kind::Draw { section: inner, .. } => {
                 section_text(inner, &format!("[{path}]"), seen, out)
             }
             Kind::Tables(inner) => section_text(inner, &format!("[[{path}]]"), seen, out),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anabranch_scenario::model::{
-    ChangeTarget, DelayedAck, Hop, IpVersion, Join, Loss, Protocol, QueueLimit, Recovery, RtoRule, Scenario,
-    Traffic, When,
+    ChangeTarget, DelayedAck, Direction, Hop, IpVersion, Join, Loss, Protocol, QueueLimit, Recovery, RtoRule,
+    Scenario, Traffic, When,
 };
 use anabranch_scenario::{FILE_BYTES_MAX, load, load_path};
 
@@ -91,7 +91,7 @@ fn defaults_are_those_of_the_reference() {
     assert_eq!(air.basic_rate_bps, 2_000_000);
     let flow = &scenario.connections[0];
     assert_eq!((flow.protocol, flow.scheduler.as_str()), (Protocol::Tcp, "minrtt"));
-    assert_eq!(flow.traffic, Traffic::Ftp { start: When::At(0), stop: None });
+    assert_eq!(flow.traffic, Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload });
     assert_eq!(
         (flow.subflows.len(), flow.subflows[0].name.as_str(), flow.subflows[0].backup),
         (1, "0", false)

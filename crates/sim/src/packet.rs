@@ -22,6 +22,8 @@ pub(crate) mod flags {
     pub(crate) const DATAGRAM: u16 = 1 << 7;
     /// Ends what the application has written (RFC 9293 section 3.9.1, PSH).
     pub(crate) const PUSH: u16 = 1 << 9;
+    /// A window update or a probe: never a duplicate acknowledgement (RFC 5681 section 2, condition e).
+    pub(crate) const ABOUT_WINDOW: u16 = 1 << 15;
     /// A retransmission (for traces; receivers do not look).
     pub(crate) const RETRANSMIT: u16 = 1 << 8;
 }

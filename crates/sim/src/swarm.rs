@@ -58,6 +58,7 @@ struct Plan {
     changes: Vec<Change>,
     settings: Settings,
     file_bytes: u64,
+    direction: &'static str,
     cross_traffic: Cross,
 }
 
@@ -65,8 +66,20 @@ struct Plan {
 #[derive(Clone, Debug)]
 enum Cross {
     Nothing,
-    Datagrams,
+    /// With this pattern.
+    Datagrams(&'static str),
     Tcp(&'static str),
+    /// An application with this traffic, over TCP or over all paths.
+    Application {
+        traffic: &'static str,
+        mptcp: bool,
+    },
+    /// A file to D and, by a relay, back to S.
+    Relay {
+        receive_kb: u64,
+        buffer_kb: u64,
+        delay_ms: u64,
+    },
 }
 
 impl Plan {
@@ -89,7 +102,8 @@ impl Plan {
         add("[[connection]]\nname = \"file\"\nfrom = \"S\"\nto = \"D\"");
         add(&format!("ip = \"{}\"", self.settings.ip));
         add(&format!("protocol = \"{protocol}\"\nscheduler = \"{}\"", self.settings.scheduler));
-        add(&format!("traffic = {{ kind = \"file\", size = \"{} B\" }}", self.file_bytes));
+        let (bytes, direction) = (self.file_bytes, self.direction);
+        add(&format!("traffic = {{ kind = \"file\", size = \"{bytes} B\", direction = \"{direction}\" }}"));
         for (i, path) in paths.iter().enumerate() {
             add(&format!("[[connection.subflow]]\nvia = [\"A{i}\"]\ncongestion = \"{}\"", path.congestion));
             if !self.tcp {
@@ -101,9 +115,29 @@ impl Plan {
             add("traffic = { kind = \"file\", size = \"100 kB\", start = \"100 ms\" }");
             add(&format!("congestion = \"{congestion}\""));
         }
-        if let Cross::Datagrams = self.cross_traffic {
+        if let Cross::Application { traffic, mptcp } = self.cross_traffic {
+            let over = if mptcp { paths.len() } else { 1 };
+            let protocol = if mptcp { "mptcp" } else { "tcp" };
+            add("[[connection]]\nname = \"application\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"lia\"");
+            add(&format!("protocol = \"{protocol}\"\ntraffic = {{ {traffic} }}"));
+            (0..over).for_each(|i| add(&format!("[[connection.subflow]]\nvia = [\"A{i}\"]")));
+        }
+        if let Cross::Relay { receive_kb, buffer_kb, delay_ms } = self.cross_traffic {
+            for (name, from, to) in [("there", "S", "D"), ("back", "D", "S")] {
+                add(&format!("[[connection]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\""));
+                add("congestion = \"reno\"\nsubflow = [{ via = [\"A0\"] }]");
+                add(&format!("transport.receive_buffer = \"{receive_kb} kB\""));
+                if name == "there" {
+                    add("traffic = { kind = \"file\", size = \"90 kB\" }");
+                }
+            }
+            add("[[relay]]\nname = \"relay\"\nin = \"there\"\nout = \"back\"");
+            add(&format!("buffer = \"{buffer_kb} kB\"\ndelay = \"{delay_ms} ms\""));
+        }
+        if let Cross::Datagrams(pattern) = self.cross_traffic {
             let rate = paths[0].rate_kbps / 2;
             add("[[datagram]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nvia = [\"A0\"]\npacket = \"500 B\"");
+            add(pattern);
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
         }
         for change in self.changes.iter().filter(|change| change.path < paths.len()) {
@@ -147,6 +181,23 @@ impl Settings {
         }
     }
 }
+
+/// Applications that come to an end.
+const APPLICATIONS: [&str; 9] = [
+    r#"kind = "telemetry", period = "50 ms", jitter = "30 ms", size = "300 B", count = 40"#,
+    r#"kind = "telemetry", period = "1 ms", size = "5 kB", ack = "1 kB", count = 50"#,
+    r#"kind = "request", response = "20 kB", think = "1 s", count = 8"#,
+    r#"kind = "request", stop = "9 s", response = { distribution = "pareto", min = "2 kB", shape = 1.2, max = "90 kB" }"#,
+    r#"kind = "cbr", rate = "300 kbit/s", size = "700 B", stop = "4 s", direction = "download""#,
+    r#"kind = "onoff", rate = "1 Mbit/s", size = "4 kB", mean_on = "100 ms", mean_off = "200 ms", stop = "6 s""#,
+    r#"kind = "flows", direction = "download", interval = "300 ms", stop = "5 s", size = "9 kB""#,
+    r#"kind = "flows", arrivals = "synchronised", count = 12, size = "3 kB""#,
+    r#"kind = "ftp", direction = "both", stop = "3 s""#,
+];
+
+/// Patterns of datagram flows.
+const PATTERNS: [&str; 3] =
+    ["", "pattern = \"poisson\"", "pattern = \"exponential\"\nmean_on = \"90 ms\"\nmean_off = \"40 ms\""];
 
 fn algorithms() -> Vec<&'static str> {
     anabranch_cc::algorithms().iter().map(|algorithm| algorithm.name()).collect()
@@ -235,16 +286,24 @@ fn plan() -> impl Strategy<Value = Plan> {
     let size = prop_oneof![1_u64..5_000, 5_000_u64..400_000];
     let cross = prop_oneof![
         4 => Just(Cross::Nothing),
-        1 => Just(Cross::Datagrams),
+        1 => select(PATTERNS.to_vec()).prop_map(Cross::Datagrams),
+        2 => (select(APPLICATIONS.to_vec()), any::<bool>())
+            .prop_map(|(traffic, mptcp)| Cross::Application { traffic, mptcp }),
+        1 => (2_u64..30, 1_u64..30, 0_u64..20).prop_map(|(receive_kb, buffer_kb, delay_ms)| {
+            Cross::Relay { receive_kb, buffer_kb, delay_ms }
+        }),
         1 => select(algorithms()).prop_map(Cross::Tcp),
     ];
-    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, cross).prop_map(
-        |(tcp, paths, changes, settings, file_bytes, cross_traffic)| Plan {
+    let direction = select(vec!["upload", "upload", "download", "both"]);
+    let file = (size, direction);
+    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), file, cross).prop_map(
+        |(tcp, paths, changes, settings, (file_bytes, direction), cross_traffic)| Plan {
             tcp,
             paths,
             changes,
             settings,
             file_bytes,
+            direction,
             cross_traffic,
         },
     )

@@ -43,6 +43,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         connections: Vec::new(),
         datagrams: Vec::new(),
         changes: Vec::new(),
+        relays: Vec::new(),
     }
 }
 

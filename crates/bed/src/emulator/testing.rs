@@ -36,5 +36,6 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         connections: Vec::new(),
         datagrams: Vec::new(),
         changes: Vec::new(),
+        relays: Vec::new(),
     }
 }

@@ -1,13 +1,16 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
 mod flows;
+mod relay;
 mod topology;
+mod traffic;
 mod transport;
 
 use crate::quantity::Dimension;
 use Dimension::{Rate, Time};
 use Need::{Default, Optional, Required};
 use flows::{CONNECTION, DATAGRAM};
+use relay::RELAY;
 use topology::{CHANGE, LINK, MEDIUM, NODE};
 use transport::TRANSPORT;
 
@@ -54,6 +57,10 @@ pub(crate) enum Kind {
     Quantity { dimension: Dimension, min: u64, max: u64 },
     /// The same, or "unlimited".
     Limit { dimension: Dimension, min: u64, max: u64 },
+    /// A plain number, in thousandths.
+    Thousandths { min: u32, max: u32 },
+    /// A quantity, or a table with the distribution that it is drawn from.
+    Draw { dimension: Dimension, min: u64, max: u64, section: &'static Section },
     /// Packets, bytes or "unlimited".
     Queue,
     /// A number from 0 to 1 or a percentage.
@@ -137,6 +144,7 @@ pub(crate) static SCENARIO: Section = Section {
         key("connection", Kind::Tables(&CONNECTION), Optional("none"), "TCP and Multipath TCP connections."),
         key("datagram", Kind::Tables(&DATAGRAM), Optional("none"), "UDP flows."),
         key("change", Kind::Tables(&CHANGE), Optional("none"), "Changes of links while the scenario runs."),
+        key("relay", Kind::Tables(&RELAY), Optional("none"), "Gateways that join two connections."),
     ],
 };
 
@@ -179,7 +187,11 @@ mod tests {
                     section.name,
                     key.name
                 );
-                if let Kind::Table(inner) | Kind::Tables(inner) | Kind::TableOrOff(inner) = &key.kind {
+                if let Kind::Table(inner)
+                | Kind::Tables(inner)
+                | Kind::TableOrOff(inner)
+                | Kind::Draw { section: inner, .. } = &key.kind
+                {
                     walk(inner);
                 }
             }

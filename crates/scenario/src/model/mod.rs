@@ -4,11 +4,16 @@
 //! every path has been resolved to hops. Nothing in here can be inconsistent; the parser sees to that.
 
 mod flows;
+mod relay;
 mod topology;
+mod traffic;
 mod transport;
 
-pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, Traffic, When};
+pub use anabranch_link::{Distribution, Pattern};
+pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, When};
+pub use relay::Relay;
 pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Wire};
+pub use traffic::{Arrivals, Direction, Flows, Request, Source, Telemetry, Traffic};
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 
 /// A point or span of simulated time, in nanoseconds.
@@ -41,6 +46,8 @@ pub struct Scenario {
     pub datagrams: Vec<Datagram>,
     /// Link changes, sorted by time, then by their order in the file.
     pub changes: Vec<Change>,
+    /// Relays in the order of the file.
+    pub relays: Vec<Relay>,
 }
 
 /// What is measured and when.

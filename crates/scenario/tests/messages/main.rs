@@ -1,7 +1,9 @@
 //! Every way to be wrong has one clear message. Each case changes one line of a correct scenario.
 
 mod overrides;
+mod relay;
 mod structure;
+mod traffic;
 mod values;
 
 use anabranch_scenario::load;

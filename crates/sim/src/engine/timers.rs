@@ -19,6 +19,8 @@ pub(crate) enum TimerKind {
     Open,
     /// An application stops writing.
     Stop,
+    /// An application wants to be woken (connection).
+    Application,
     /// A datagram is sent.
     Datagram,
     /// A delayed acknowledgement is due (endpoint).

@@ -1,15 +1,18 @@
 //! The figures of a run over its window.
 
 use anabranch_record::model::{Figure, Scope, Summary};
+use anabranch_scenario::model::Direction;
 
-use super::{Counts, SubflowCounts, seconds};
+use super::{Counts, SubflowCounts, latency, seconds};
 use crate::{engine::heads::Key, net::LinkRef, world::World};
 
 impl<K: Key> World<'_, K> {
     pub(super) fn summary(&self, begin: &Counts, end: &Counts) -> Summary {
         let window_s = seconds(self.scenario.measure.to - self.scenario.measure.from);
         let mut figures = Vec::new();
-        let goodputs = self.connection_figures(&mut figures, begin, end, window_s);
+        let mut goodputs = self.connection_figures(&mut figures, begin, end, window_s);
+        goodputs.extend(self.workload_figures(&mut figures, begin, end, window_s));
+        self.relay_figures(&mut figures);
         self.datagram_figures(&mut figures, begin, end, window_s);
         self.link_figures(&mut figures, begin, end, window_s);
         let mut run = |metric, value| figures.push(Figure { scope: Scope::Run, metric, value });
@@ -34,15 +37,28 @@ impl<K: Key> World<'_, K> {
         let mut first_subflow = 0;
         for (index, model) in self.scenario.connections.iter().enumerate() {
             let connection = &self.connections[index];
-            let scope = Scope::Connection(model.name.clone());
-            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
             let subflows = first_subflow..first_subflow + model.subflows.len();
             first_subflow = subflows.end;
-            let bytes = end.delivered_bytes[index] - begin.delivered_bytes[index];
+            if model.member_of.is_some() {
+                continue;
+            }
+            let scope = Scope::Connection(model.name.clone());
+            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
+            let (begin_bytes, end_bytes) = (begin.delivered[index], end.delivered[index]);
+            let bytes = end_bytes.total() - begin_bytes.total();
             let goodput = bytes as f64 * 8.0 / window_s;
             goodputs.push(goodput);
             figure("goodput_bps", goodput);
             figure("bytes_delivered", bytes as f64);
+            if model.traffic.direction() == Direction::Both {
+                let rate = |begin: u64, end: u64| (end - begin) as f64 * 8.0 / window_s;
+                figure("goodput_up_bps", rate(begin_bytes.up, end_bytes.up));
+                figure("goodput_down_bps", rate(begin_bytes.down, end_bytes.down));
+            }
+            if let Some(latencies) = connection.application.as_ref().and_then(|of| of.latencies()) {
+                figure("messages", latencies.values.len() as f64);
+                latency::LATENCY.of(&latencies.values, &mut figure);
+            }
             if let Some(completed) = connection.completed_at {
                 figure("completion_s", seconds(completed - connection.opened_at));
             }
@@ -56,9 +72,11 @@ impl<K: Key> World<'_, K> {
             figure("drops", drops as f64);
             figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
             if connection.is_mptcp() {
-                figure("reinjections", connection.sides[0].send.reinjections as f64);
-                figure("duplicates", connection.sides[1].receive.duplicates as f64);
-                figure("out_of_order_max_bytes", connection.sides[1].receive.held_bytes_max as f64);
+                let [opener, acceptor] = &connection.sides;
+                let held_max = opener.receive.held_bytes_max.max(acceptor.receive.held_bytes_max);
+                figure("reinjections", (opener.send.reinjections + acceptor.send.reinjections) as f64);
+                figure("duplicates", (opener.receive.duplicates + acceptor.receive.duplicates) as f64);
+                figure("out_of_order_max_bytes", held_max as f64);
             }
             for (subflow, path) in subflows.zip(&model.subflows) {
                 let scope = Scope::Subflow(model.name.clone(), path.name.clone());
@@ -94,7 +112,7 @@ impl<K: Key> World<'_, K> {
         if let Some(srtt_s) = means.srtt_s.get() {
             figure("mean_srtt_s", srtt_s);
         }
-        let min_us = self.endpoints[2 * index].sender.rtt.min_us;
+        let min_us = self.endpoints[self.meter.senders[index].endpoint].sender.rtt.min_us;
         if min_us > 0 {
             figure("min_rtt_s", f64::from(min_us) / 1e6);
         }

@@ -70,6 +70,16 @@ impl MetaSender {
         self.written = bytes;
     }
 
+    /// The application has so many bytes more to send.
+    pub(crate) fn write_more(&mut self, bytes: u64) {
+        self.written = self.written.map(|written| written + bytes);
+    }
+
+    /// Bytes that the application has written and that have not been cut.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.written.map_or(u64::MAX, |written| written - self.next_byte)
+    }
+
     /// The application stops: what is cut is still delivered.
     pub(crate) fn stop(&mut self) {
         self.written = Some(self.next_byte.min(self.written.unwrap_or(u64::MAX)));
@@ -147,6 +157,18 @@ impl MetaSender {
             segment.queued_again = true;
             self.reinject.push_back(number);
         }
+    }
+
+    /// Bytes cut so far.
+    #[cfg(test)]
+    pub(crate) fn cut_bytes(&self) -> u64 {
+        self.next_byte
+    }
+
+    /// Bytes that the application has written so far; `None`: always more.
+    #[cfg(test)]
+    pub(crate) fn written_bytes(&self) -> Option<u64> {
+        self.written
     }
 
     /// Bytes cut and not acknowledged at the data level.

@@ -390,6 +390,16 @@ impl Sender {
         }
     }
 
+    /// When nothing is outstanding: since when nothing has been sent, in microseconds.
+    pub(crate) fn silent_since_us(&self) -> u32 {
+        self.first_sent_us
+    }
+
+    /// A silence is over, whether or not this sender is the one to send now.
+    pub(crate) fn end_silence(&mut self, now_us: u32) {
+        self.first_sent_us = now_us;
+    }
+
     /// Sending has stopped because it is not time yet: neither the window nor the application limits it.
     pub(crate) fn paused(&mut self) {
         self.note_usage(false);

@@ -3,7 +3,10 @@
 
 use anabranch_cc::CaState;
 use anabranch_record::model::Measurements;
-use anabranch_scenario::model::{ChangeTarget, Hop, Scenario, Subflow, Traffic};
+use anabranch_scenario::{
+    model::{ChangeTarget, Direction, Hop, Scenario, Subflow, Traffic},
+    workload,
+};
 
 use super::{Phase, World};
 use crate::{
@@ -20,6 +23,7 @@ use crate::{
 /// # Panics
 /// If anything is wrong, with the time and the endpoint.
 pub(crate) fn run<K: Key>(scenario: &Scenario, seed: u64) -> Measurements {
+    let scenario = &*workload::expand(scenario, seed);
     let mut world = World::<K>::new(scenario, seed);
     world.net.log_drops();
     let mut arrived = vec![0; world.endpoints.len()];
@@ -30,6 +34,7 @@ pub(crate) fn run<K: Key>(scenario: &Scenario, seed: u64) -> Measurements {
             arrived[sink as usize] += 1;
         }
         check_now(world);
+        check_relays(world);
     });
     check_files(&world);
     if quiet {
@@ -72,7 +77,8 @@ fn check_now<K: Key>(world: &World<'_, K>) {
         let at = || format!("endpoint {index} at {} ns, in {:?}", world.now, sender.state);
         assert!((1..=sender.clamp).contains(&sender.cwnd), "cwnd {} of {}", sender.cwnd, at());
         assert!(sender.ssthresh >= 1, "ssthresh {} of {}", sender.ssthresh, at());
-        let waits = matches!(endpoint.phase, Phase::SynSent | Phase::PreEstablished);
+        let answers = endpoint.phase == Phase::SynReceived && world.repeats_answer(index);
+        let waits = answers || matches!(endpoint.phase, Phase::SynSent | Phase::PreEstablished);
         let timed = waits || sender.outstanding() > 0;
         assert_eq!(sender.timer.is_armed(), timed, "timer of {}, {:?}", at(), endpoint.phase);
         let marks = (sender.una..sender.next).map(|number| sender.segments.get(number).flags);
@@ -106,16 +112,40 @@ fn check_now<K: Key>(world: &World<'_, K>) {
     for (number, connection) in world.connections.iter().enumerate() {
         let transport = &world.scenario.connections[number].transport;
         let at = || format!("connection {number} at {} ns", world.now);
-        let unacknowledged = connection.sides[0].send.unacknowledged_bytes();
-        let receive = &connection.sides[1].receive;
-        // RFC 9293 section 3.8.6, RFC 8684 section 3.3.1: never beyond the window.
-        let offered = connection.sides[1].window.offered.map_or(u64::MAX, u64::from);
-        assert!(offered <= transport.receive_buffer.unwrap_or(u64::MAX), "window {offered}, {}", at());
-        assert!(unacknowledged <= offered, "{}", at());
-        assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
-        assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
-        assert!(receive.delivered_bytes <= connection.file_bytes.unwrap_or(u64::MAX), "{}", at());
-        assert!(receive.next <= connection.sides[0].send.next, "delivered what was never sent, {}", at());
+        for (sender, receiver) in [(0, 1), (1, 0)] {
+            let send = &connection.sides[sender].send;
+            let unacknowledged = send.unacknowledged_bytes();
+            let receive = &connection.sides[receiver].receive;
+            // RFC 9293 section 3.8.6, RFC 8684 section 3.3.1: never beyond the window.
+            let offered = connection.sides[receiver].window.offered.map_or(u64::MAX, u64::from);
+            assert!(offered <= transport.receive_buffer.unwrap_or(u64::MAX), "window {offered}, {}", at());
+            assert!(send.cut_bytes() <= offered.saturating_add(receive.delivered_bytes), "{}", at());
+            assert!(connection.feeds.is_some() || unacknowledged <= offered, "{}", at());
+            assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
+            assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
+            let written = send.written_bytes().unwrap_or(u64::MAX);
+            assert!(receive.delivered_bytes <= written, "{}", at());
+            assert!(receive.next <= send.next, "delivered what was never sent, {}", at());
+        }
+    }
+}
+
+fn check_relays<K: Key>(world: &World<'_, K>) {
+    for (index, relay) in world.relays.iter().enumerate() {
+        let at = || format!("relay {index} at {} ns", world.now);
+        let model = &world.scenario.relays[index];
+        let held = world.held_by(index);
+        assert!(held <= model.buffer_bytes, "{held} bytes are held by {}", at());
+        let [input, output] = [relay.input, relay.output].map(|at| &world.connections[at as usize]);
+        let unread = input.sides[1].receive.delivered_bytes - relay.read;
+        let room = world.scenario.connections[model.input].transport.receive_buffer;
+        assert!(unread <= room.unwrap_or(u64::MAX), "{unread} bytes are unread at {}", at());
+        assert_eq!(
+            relay.read,
+            output.sides[0].send.cut_bytes() + held,
+            "nothing is lost or added at {}",
+            at()
+        );
     }
 }
 
@@ -123,14 +153,16 @@ fn check_now<K: Key>(world: &World<'_, K>) {
 fn check_files<K: Key>(world: &World<'_, K>) {
     for (number, connection) in world.connections.iter().enumerate() {
         let model = &world.scenario.connections[number];
-        let Traffic::File { bytes, .. } = model.traffic else { continue };
+        let Traffic::File { bytes, direction, .. } = model.traffic else { continue };
         let able = connection.endpoints(0).zip(&model.subflows).enumerate().any(|(at, (index, subflow))| {
             let opens = at == 0 || world.endpoints[index].phase == Phase::Established;
             opens && is_up(world.scenario, subflow)
         });
-        let delivered = connection.sides[1].receive.delivered_bytes;
+        let (up, down) = (direction != Direction::Download, direction != Direction::Upload);
+        let expected = [if down { bytes } else { 0 }, if up { bytes } else { 0 }];
+        let delivered = [0, 1].map(|side| connection.sides[side].receive.delivered_bytes);
         if able {
-            assert_eq!(delivered, bytes, "the file {} is not complete", model.name);
+            assert_eq!(delivered, expected, "the file {} is not complete", model.name);
             let completed = connection.completed_at.expect("a complete file has its time");
             let spent = completed - connection.opened_at;
             let fastest: u64 = model.subflows.iter().map(|subflow| fastest(world.scenario, subflow)).sum();

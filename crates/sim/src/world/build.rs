@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic};
+use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Traffic};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
     connection::{Group, Jitter, Side},
+    relay::Relay,
 };
 use crate::{
+    app::{self, NEVER},
     datagram::DatagramFlow,
     engine::{
         heads::Key,
@@ -38,6 +40,7 @@ impl<'s, K: Key> World<'s, K> {
             endpoints: Vec::with_capacity(endpoints),
             connections: Vec::with_capacity(scenario.connections.len()),
             datagrams: Vec::with_capacity(scenario.datagrams.len()),
+            relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             trace: None,
             idle: Box::new(Idle::default()),
@@ -49,10 +52,17 @@ impl<'s, K: Key> World<'s, K> {
         for (index, model) in scenario.datagrams.iter().enumerate() {
             let hops = model.hops.iter().copied();
             let route = router.add(&mut world.net, scenario, hops, (endpoints + index) as u32);
-            let flow =
-                DatagramFlow::new(model, route, &mut streams.stream(&format!("datagram/{}", model.name)));
+            let flow = DatagramFlow::new(model, route, streams);
             world.timers.push(flow.first(), TimerKind::Datagram, index as u32);
             world.datagrams.push(flow);
+        }
+        for (index, relay) in scenario.relays.iter().enumerate() {
+            world.connections[relay.input].feeds = Some(index as u32);
+            world.connections[relay.input].listen(1);
+            world.connections[relay.output].fed_by = Some(index as u32);
+            world.connections[relay.output].is_plain = false;
+            world.connections[relay.output].wants[1] = world.connections[relay.input].wants[1];
+            world.connections[relay.output].listen(1);
         }
         for (index, change) in scenario.changes.iter().enumerate() {
             world.timers.push(change.at, TimerKind::Change, index as u32);
@@ -73,29 +83,45 @@ impl<'s, K: Key> World<'s, K> {
             for (side, route) in [there, back].into_iter().enumerate() {
                 let index = self.endpoints.len() as u32;
                 let coupled = join_group(&mut sides[side].groups, model, subflow, index);
-                let jitter = (side == 0 && model.transport.send_jitter > 0).then(|| {
+                let sends = side == 0 || model.traffic.direction() != Direction::Upload;
+                let jitter = (sends && model.transport.send_jitter > 0).then(|| {
+                    let way = if side == 0 { "" } else { "/down" };
                     Box::new(Jitter {
                         bound: model.transport.send_jitter,
-                        rng: streams.stream(&format!("jitter/{}/{subflow}", model.name)),
+                        rng: streams.stream(&format!("jitter/{}/{subflow}{way}", model.name)),
                         last: 0,
                     })
                 });
                 self.endpoints.push(endpoint(model, number, subflow, route, coupled, jitter));
             }
         }
-        let (start, file_bytes, stop) = match model.traffic {
-            Traffic::Ftp { start, stop } => (start, None, stop),
-            Traffic::File { start, bytes } => (start, Some(bytes), None),
+        let (ready, wants) = match model.traffic {
+            Traffic::Ftp { .. } => (None, NEVER),
+            Traffic::File { bytes, .. } => (Some(bytes), bytes),
+            _ => (Some(0), NEVER),
         };
-        sides[0].send.write(file_bytes);
+        let direction = model.traffic.direction();
+        let wants = [direction != Direction::Upload, direction != Direction::Download]
+            .map(|receives| if receives { wants } else { NEVER });
+        for (side, silent) in [Direction::Download, Direction::Upload].into_iter().enumerate() {
+            if direction != silent {
+                sides[side].send.write(ready);
+            }
+        }
+        let start = model.traffic.start();
         let open = start.draw(|bound| streams.stream(&format!("start/{}", model.name)).below(bound));
-        self.timers.push(open, TimerKind::Open, number);
-        if let Some(stop) = stop {
+        if model.traffic != Traffic::Relayed {
+            self.timers.push(open, TimerKind::Open, number);
+        }
+        if let Traffic::Ftp { stop: Some(stop), .. } = model.traffic {
             self.timers.push(stop, TimerKind::Stop, number);
         }
         let transport = &model.transport;
         self.connections.push(Connection {
             protocol: model.protocol,
+            is_plain: model.protocol == Protocol::Tcp,
+            feeds: None,
+            fed_by: None,
             first,
             subflows: model.subflows.len() as u32,
             sides,
@@ -106,8 +132,15 @@ impl<'s, K: Key> World<'s, K> {
             joining: false,
             opened_at: open,
             completed_at: None,
-            file_bytes,
+            wants,
+            wrote_at: [0; 2],
+            application: app::make(self.scenario, model, streams),
+            acceptor_speaks_first: model.traffic.acceptor_speaks_first(),
+            data_side: model.traffic.data_side() as u8,
         });
+        for side in [0, 1] {
+            self.connections[number as usize].listen(side);
+        }
     }
 }
 
@@ -119,6 +152,7 @@ fn side(model: &model::Connection) -> Side {
             model.protocol == Protocol::Mptcp,
         ),
         receive: MetaReceiver::default(),
+        notify_at: NEVER,
         window: Window::new(&model.transport),
         groups: Vec::new(),
         scheduler: scheduler::make(&model.scheduler),

@@ -99,7 +99,7 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
         srtt8_us: sender.rtt.srtt8_us,
         mdev4_us: sender.rtt.mdev4_us,
         min_rtt_us: sender.rtt.min_us,
-        idle_us: 0,
+        idle_us: absorbed.idle_us,
         delivered_ce: 0,
         rs_delivered: absorbed.rate.delivered,
         rs_interval_us: absorbed.rate.snd_us.max(absorbed.rate.rcv_us),

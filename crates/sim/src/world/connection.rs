@@ -5,6 +5,7 @@ use anabranch_link::{Nanos, Rng};
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
 use crate::{
+    app::Application,
     mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
     scheduler::Scheduler,
     tcp::{pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
@@ -70,6 +71,8 @@ pub(crate) struct Group {
 pub(crate) struct Side {
     pub(crate) send: MetaSender,
     pub(crate) receive: MetaReceiver,
+    /// The connection looks at its application when so many bytes have been delivered to this side.
+    pub(crate) notify_at: u64,
     /// What this side offers the other.
     pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
@@ -79,6 +82,12 @@ pub(crate) struct Side {
 /// A TCP or MPTCP connection.
 pub(crate) struct Connection {
     pub(crate) protocol: Protocol,
+    /// TCP that no relay writes to.
+    pub(crate) is_plain: bool,
+    /// The relay that reads it.
+    pub(crate) feeds: Option<u32>,
+    /// The relay that writes to it.
+    pub(crate) fed_by: Option<u32>,
     /// The opener's endpoint of the first subflow; the others follow at distance 2.
     pub(crate) first: u32,
     pub(crate) subflows: u32,
@@ -92,8 +101,15 @@ pub(crate) struct Connection {
     pub(crate) opened_at: Nanos,
     /// When the last byte of a file reached the other application.
     pub(crate) completed_at: Option<Nanos>,
-    /// Bytes of the file, if it is one.
-    pub(crate) file_bytes: Option<u64>,
+    /// Bytes in all that the application of each side waits for; those of a file, if it is one.
+    pub(crate) wants: [u64; 2],
+    /// When each side has last been written to.
+    pub(crate) wrote_at: [Nanos; 2],
+    pub(crate) application: Option<Box<dyn Application>>,
+    /// Whether the accepting side may have to send first, so that it repeats its part of the handshake.
+    pub(crate) acceptor_speaks_first: bool,
+    /// The side whose sending is measured.
+    pub(crate) data_side: u8,
 }
 
 impl Connection {

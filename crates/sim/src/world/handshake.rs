@@ -52,13 +52,15 @@ impl<K: Key> World<'_, K> {
         sender.restart_timer(self.now, &mut self.timers, index as u32);
     }
 
-    /// The timer of an endpoint in its handshake has expired: the opener repeats its last packet.
+    /// The timer of an endpoint in its handshake has expired: it repeats its last packet. Only those have a timer
+    /// whose peer might wait for ever otherwise: openers, and acceptors that may have to send first.
     pub(super) fn repeat_handshake(&mut self, index: usize) {
         let option = self.option(index);
         let flags = match self.endpoints[index].phase {
             Phase::SynSent => flags::SYN | option,
             Phase::PreEstablished => flags::ACK | option,
-            Phase::Closed | Phase::SynReceived | Phase::Established => return,
+            Phase::SynReceived => flags::SYN | flags::ACK | option,
+            Phase::Closed | Phase::Established => return,
         };
         self.endpoints[index].sender.rtt.back_off();
         self.send_bare(index, flags);
@@ -67,6 +69,12 @@ impl<K: Key> World<'_, K> {
 
     /// A packet that is part of a handshake, or that finds one unfinished.
     pub(super) fn receive_handshake(&mut self, index: usize, packet: Packet) {
+        if packet.has(flags::ABOUT_WINDOW) {
+            if self.endpoints[index].phase == Phase::Established {
+                self.receive_about_window(index, packet);
+            }
+            return;
+        }
         let option = self.option(index);
         let opener = index & 1 == 0;
         let phase = self.endpoints[index].phase;
@@ -75,6 +83,9 @@ impl<K: Key> World<'_, K> {
                 self.endpoints[index].phase = Phase::SynReceived;
                 self.note_timestamp(index, packet);
                 self.send_bare(index, flags::SYN | flags::ACK | option);
+                if self.repeats_answer(index) {
+                    self.arm_handshake(index);
+                }
             }
             (Phase::SynSent, true, true) => self.complete_opening(index, packet, option),
             // The third packet of the handshake was lost, or the fourth (RFC 8684 section 3.2).
@@ -90,12 +101,16 @@ impl<K: Key> World<'_, K> {
                 } else if packet.has(flags::MP_JOIN) {
                     self.send_ack(index);
                 }
+                self.push_waiting(index);
             }
             // The third packet again: the fourth was lost.
             (Phase::Established, false, true) => self.send_ack(index),
             (Phase::PreEstablished, false, true) => {
                 self.establish(index, packet);
                 self.push(index);
+                if packet.has(flags::DATA) {
+                    self.receive_data(index, packet);
+                }
             }
             _ => {
                 self.net.sacks.take(packet.sack);
@@ -127,6 +142,14 @@ impl<K: Key> World<'_, K> {
         let window = packet.has(flags::WINDOW).then_some(packet.wnd);
         self.connections[endpoint.connection as usize].sides[index & 1].send.open_window(window);
         self.begin_congestion_control(index);
+        self.opened(index);
+    }
+
+    /// Whether an accepting endpoint repeats its answer to a SYN. One that waits for data need not: they do for a lost
+    /// third packet, and the opener of a join repeats that one (RFC 8684 section 3.2).
+    pub(super) fn repeats_answer(&self, index: usize) -> bool {
+        let endpoint = &self.endpoints[index];
+        self.connections[endpoint.connection as usize].acceptor_speaks_first && endpoint.subflow == 0
     }
 
     fn note_timestamp(&mut self, index: usize, packet: Packet) {

@@ -1,5 +1,6 @@
 //! Hosts and the network together: the event loop and what happens at the ends of the paths.
 
+mod applications;
 #[cfg(test)]
 pub(crate) mod audit;
 mod build;
@@ -8,6 +9,7 @@ mod connection;
 mod handshake;
 mod input;
 mod output;
+mod relay;
 mod timeouts;
 
 use std::sync::atomic::Ordering;
@@ -16,6 +18,7 @@ use anabranch_link::{NEVER, Nanos};
 use anabranch_scenario::model::Scenario;
 
 pub(crate) use self::connection::{Connection, Endpoint, Phase};
+use self::relay::Relay;
 use crate::{
     Control, Interrupted,
     datagram::DatagramFlow,
@@ -43,6 +46,7 @@ pub(crate) struct World<'s, K> {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) datagrams: Vec<DatagramFlow>,
+    pub(crate) relays: Vec<Relay>,
     pub(crate) meter: Meter,
     pub(crate) trace: Option<Trace>,
     /// Stands in for peers and words where nothing is coupled.
@@ -92,7 +96,7 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let endpoint = sink as usize;
-        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN) != 0;
+        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN | flags::ABOUT_WINDOW) != 0;
         if handshake || self.endpoints[endpoint].phase != Phase::Established {
             self.receive_handshake(endpoint, packet);
         } else if packet.has(flags::DATA) {
@@ -125,8 +129,11 @@ impl<K: Key> World<'_, K> {
             TimerKind::Datagram => self.send_datagram(index),
             TimerKind::Open => self.open(index),
             TimerKind::Stop => {
-                self.connections[index].sides[0].send.stop();
+                for side in &mut self.connections[index].sides {
+                    side.send.stop();
+                }
             }
+            TimerKind::Application => self.wake(index),
             TimerKind::Change => {
                 let change = &self.scenario.changes[index];
                 self.net.change(time, change, index);
@@ -138,7 +145,7 @@ impl<K: Key> World<'_, K> {
 
     fn send_datagram(&mut self, index: usize) {
         let flow = &mut self.datagrams[index];
-        let (packet, next) = flow.send(self.now, index as u32);
+        let (packet, next) = flow.send(index as u32);
         self.net.send(self.now, packet.route, packet.bytes, || packet);
         if next != NEVER {
             self.timers.push(next, TimerKind::Datagram, index as u32);

@@ -20,9 +20,29 @@ impl<K: Key> World<'_, K> {
     /// Sends what the windows of an endpoint's connection allow, after something has changed at `index`.
     #[inline]
     pub(super) fn push(&mut self, index: usize) {
-        if self.connections[self.endpoints[index].connection as usize].is_mptcp() {
+        if self.connections[self.endpoints[index].connection as usize].is_plain {
+            self.push_single(index);
+        } else {
+            self.push_otherwise(index);
+        }
+    }
+
+    /// MPTCP, and what a relay writes to.
+    #[inline]
+    fn push_otherwise(&mut self, index: usize) {
+        let number = self.endpoints[index].connection as usize;
+        self.push_alone(number, index);
+        if let Some(relay) = self.connections[number].fed_by {
+            self.relay(relay as usize);
+        }
+    }
+
+    /// Sends without asking a relay for more.
+    #[inline]
+    pub(super) fn push_alone(&mut self, number: usize, index: usize) {
+        if self.connections[number].is_mptcp() {
             self.retransmit(index);
-            self.schedule(self.endpoints[index].connection as usize, index & 1);
+            self.schedule(number, index & 1);
         } else {
             self.push_single(index);
         }
