@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use anabranch_link::{Streams, draw::exponential};
 
-use crate::model::{Arrivals, Connection, Flows, Nanos, Relay, Scenario, Traffic, When};
+use crate::model::{Arrivals, Connection, Event, Flows, Nanos, Relay, Scenario, Traffic, When};
 
 /// A flow of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,15 +20,15 @@ pub struct Member {
     pub bytes: u64,
 }
 
-/// The scenario with its workloads as connections, those of one workload one after the other in its place. A scenario
-/// without workloads is itself.
+/// The scenario with its workloads as connections, those of one workload one after the other in its place, each
+/// with the events of its entry. A scenario without workloads is itself.
 pub fn expand(scenario: &Scenario, seed: u64) -> Cow<'_, Scenario> {
     let is_workload = |connection: &Connection| matches!(connection.traffic, Traffic::Flows(_));
     if !scenario.connections.iter().any(is_workload) {
         return Cow::Borrowed(scenario);
     }
     let mut connections = Vec::new();
-    let mut places = Vec::with_capacity(scenario.connections.len());
+    let mut places = Vec::with_capacity(scenario.connections.len() + 1);
     for model in &scenario.connections {
         places.push(connections.len());
         let Traffic::Flows(flows) = &model.traffic else {
@@ -47,11 +47,17 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Cow<'_, Scenario> {
             ..model.clone()
         }));
     }
+    places.push(connections.len());
     let relays = scenario.relays.iter().map(|relay| {
         let (input, output) = (places[relay.input], places[relay.output]);
         Relay { input, output, ..relay.clone() }
     });
-    Cow::Owned(Scenario { connections, relays: relays.collect(), ..scenario.clone() })
+    let events = scenario.events.iter().flat_map(|event| {
+        let members = places[event.connection]..places[event.connection + 1];
+        members.map(|connection| Event { connection, ..*event })
+    });
+    let (relays, events) = (relays.collect(), events.collect());
+    Cow::Owned(Scenario { connections, relays, events, ..scenario.clone() })
 }
 
 /// The flows of the workload `name`, in the order in which they are opened.
@@ -124,6 +130,49 @@ mod tests {
         let mean = sizes.iter().sum::<f64>() / n;
         let variance = sizes.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
         assert!((mean - 20_000.0).abs() <= 3.0 * (variance / n).sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn each_flow_has_the_events_of_its_entry_and_other_connections_keep_theirs() {
+        let loaded = crate::load(
+            r#"
+            name = "events"
+            duration = "10 s"
+            node = [{ names = ["S", "A", "D"] }]
+            link = [
+              { between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" },
+              { between = ["S", "A"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" },
+              { between = ["A", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" },
+            ]
+            [[connection]]
+            name = "flows"
+            from = "S"
+            to = "D"
+            protocol = "mptcp"
+            congestion = "lia"
+            traffic = { kind = "flows", arrivals = "synchronised", count = 3, size = "1 kB" }
+            subflow = [{}, { via = ["A"], start = "2 s" }]
+            [[connection]]
+            name = "file"
+            from = "S"
+            to = "D"
+            protocol = "mptcp"
+            congestion = "lia"
+            traffic = { kind = "file", size = "1 kB" }
+            subflow = [{}, { via = ["A"] }]
+            [[event]]
+            at = "1 s"
+            connection = "file"
+            subflow = "1"
+            action = "close"
+            "#,
+            "events.toml",
+            &[],
+        );
+        let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+        let expanded = expand(&scenario, 1);
+        let events: Vec<_> = expanded.events.iter().map(|event| (event.at, event.connection)).collect();
+        assert_eq!(events, [(SECOND, 3), (2 * SECOND, 0), (2 * SECOND, 1), (2 * SECOND, 2)]);
     }
 
     #[test]

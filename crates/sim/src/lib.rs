@@ -11,6 +11,7 @@ mod mptcp;
 mod net;
 mod packet;
 mod scheduler;
+mod signal;
 #[cfg(test)]
 mod swarm;
 mod tcp;

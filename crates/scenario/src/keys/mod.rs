@@ -1,5 +1,6 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
+mod events;
 mod flows;
 mod relay;
 mod topology;
@@ -9,6 +10,7 @@ mod transport;
 use crate::quantity::Dimension;
 use Dimension::{Rate, Time};
 use Need::{Default, Optional, Required};
+use events::EVENT;
 use flows::{CONNECTION, DATAGRAM};
 use relay::RELAY;
 use topology::{CHANGE, LINK, MEDIUM, NODE};
@@ -145,6 +147,7 @@ pub(crate) static SCENARIO: Section = Section {
         key("datagram", Kind::Tables(&DATAGRAM), Optional("none"), "UDP flows."),
         key("change", Kind::Tables(&CHANGE), Optional("none"), "Changes of links while the scenario runs."),
         key("relay", Kind::Tables(&RELAY), Optional("none"), "Gateways that join two connections."),
+        key("event", Kind::Tables(&EVENT), Optional("none"), "Events of subflows while the scenario runs."),
     ],
 };
 
@@ -159,6 +162,12 @@ static MEASURE: Section = Section {
             time(0),
             Default("100 ms"),
             "Distance between two points of the series; \"0 s\" writes no series.",
+        ),
+        key(
+            "head_of_line",
+            Kind::Bool,
+            Default("false"),
+            "Whether MPTCP connections report how long data waited at the receiver for earlier data.",
         ),
     ],
 };

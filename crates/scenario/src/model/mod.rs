@@ -3,6 +3,7 @@
 //! Every reference is an index, every quantity has its base unit, every default has been filled in and
 //! every path has been resolved to hops. Nothing in here can be inconsistent; the parser sees to that.
 
+mod events;
 mod flows;
 mod relay;
 mod topology;
@@ -10,9 +11,10 @@ mod traffic;
 mod transport;
 
 pub use anabranch_link::{Distribution, Pattern};
+pub use events::{Action, Event};
 pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, When};
 pub use relay::Relay;
-pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Wire};
+pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Strips, Wire};
 pub use traffic::{Arrivals, Direction, Flows, Request, Source, Telemetry, Traffic};
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 
@@ -48,6 +50,8 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Relays in the order of the file.
     pub relays: Vec<Relay>,
+    /// Events of subflows, sorted by time.
+    pub events: Vec<Event>,
 }
 
 /// What is measured and when.
@@ -59,4 +63,6 @@ pub struct Measure {
     pub to: Nanos,
     /// Distance between two points of the series; 0 writes no series.
     pub interval: Nanos,
+    /// Whether MPTCP connections report how long data waited for earlier data.
+    pub head_of_line: bool,
 }

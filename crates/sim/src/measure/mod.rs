@@ -12,9 +12,10 @@ use anabranch_scenario::model::QueueLimit;
 
 use crate::{
     engine::{heads::Key, timers::TimerKind},
+    mptcp::waits::Waited,
     net::{LinkCounters, LinkRef},
     tcp::sender::SenderCounters,
-    world::{Connection, World},
+    world::{Connection, Side, World},
 };
 
 /// Distance between samples for the means where no series is wanted.
@@ -27,6 +28,7 @@ const SUBFLOW_SERIES: [&str; 6] =
 #[derive(Clone, Default)]
 struct Counts {
     delivered: Vec<Delivered>,
+    waited: Vec<Waited>,
     subflows: Vec<SubflowCounts>,
     datagrams: Vec<(u64, u64, u64)>,
     links: Vec<LinkCounters>,
@@ -46,6 +48,7 @@ struct SubflowCounts {
     sender: SenderCounters,
     bytes_acked: u64,
     drops: u64,
+    ecn_marks: u64,
 }
 
 /// A mean over samples.
@@ -75,7 +78,7 @@ struct SubflowMeans {
 /// The sending end of a subflow that is measured.
 #[derive(Clone, Copy)]
 struct Sender {
-    endpoint: usize,
+    endpoint: u32,
     /// Whether it is measured by itself, not only as part of a workload.
     alone: bool,
 }
@@ -127,7 +130,7 @@ impl<K: Key> World<'_, K> {
         for (model, connection) in scenario.connections.iter().zip(&self.connections) {
             let endpoints = connection.endpoints(usize::from(connection.data_side));
             let alone = model.member_of.is_none();
-            meter.senders.extend(endpoints.map(|endpoint| Sender { endpoint, alone }));
+            meter.senders.extend(endpoints.map(|endpoint| Sender { endpoint: endpoint as u32, alone }));
         }
         for (index, link) in scenario.links.iter().enumerate() {
             for (direction, wire, suffix) in [(0, &link.forward, ""), (1, &link.reverse, "/reverse")] {
@@ -179,19 +182,30 @@ impl<K: Key> World<'_, K> {
     fn counts(&self) -> Counts {
         let subflow = |index: usize| {
             let endpoint = self.meter.senders[index].endpoint;
-            let sender = &self.endpoints[endpoint].sender;
+            let sender = &self.endpoints[endpoint as usize].sender;
             SubflowCounts {
                 sender: sender.counters,
                 bytes_acked: sender.bytes_acked,
-                drops: self.net.lost_to(endpoint as u32 ^ 1),
+                drops: self.net.lost_to(endpoint ^ 1),
+                ecn_marks: self.endpoints[endpoint as usize ^ 1].ecn.marks,
             }
         };
         Counts {
             delivered: self.connections.iter().map(Delivered::to).collect(),
+            waited: if self.scenario.measure.head_of_line { self.waited() } else { Vec::new() },
             subflows: (0..self.endpoints.len() / 2).map(subflow).collect(),
             datagrams: self.datagrams.iter().map(|d| (d.sent, d.received, d.received_bytes)).collect(),
             links: self.all_links().map(|link| self.net.counters(link)).collect(),
         }
+    }
+
+    fn waited(&self) -> Vec<Waited> {
+        let until = |side: &Side| side.receive.waits.as_ref().map(|waits| waits.until(self.now));
+        let of_both = |connection: &Connection| {
+            let [opener, acceptor] = connection.sides.each_ref().map(|side| until(side).unwrap_or_default());
+            opener.and(acceptor)
+        };
+        self.connections.iter().map(of_both).collect()
     }
 
     fn all_links(&self) -> impl Iterator<Item = LinkRef> + use<K> {
@@ -218,7 +232,7 @@ impl<K: Key> World<'_, K> {
             meter.last_delivered[index] = delivered;
         }
         for (index, &Sender { endpoint, .. }) in meter.senders.iter().enumerate().filter(|(_, of)| of.alone) {
-            let sender = &self.endpoints[endpoint].sender;
+            let sender = &self.endpoints[endpoint as usize].sender;
             let srtt_s = f64::from(sender.rtt.srtt8_us) / 8e6;
             if inside {
                 let means = &mut meter.subflow_means[index];
@@ -238,7 +252,7 @@ impl<K: Key> World<'_, K> {
                 (srtt_s > 0.0).then_some(srtt_s),
                 Some(bytes as f64 * 8.0 / seconds(interval)),
                 Some(sender.counters.retransmits as f64),
-                Some(self.net.lost_to(endpoint as u32 ^ 1) as f64),
+                Some(self.net.lost_to(endpoint ^ 1) as f64),
             ];
             for (series, value) in meter.subflow_series[index].iter_mut().zip(values) {
                 series.extend(value.map(|value| (now, value)));

@@ -1,7 +1,7 @@
 //! The figures of a run over its window.
 
 use anabranch_record::model::{Figure, Scope, Summary};
-use anabranch_scenario::model::Direction;
+use anabranch_scenario::model::{Direction, Protocol, Strips};
 
 use super::{Counts, SubflowCounts, latency, seconds};
 use crate::{engine::heads::Key, net::LinkRef, world::World};
@@ -71,17 +71,48 @@ impl<K: Key> World<'_, K> {
             figure("retransmits", total(&|s| s.sender.retransmits) as f64);
             figure("drops", drops as f64);
             figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
-            if connection.is_mptcp() {
+            if model.transport.ecn {
+                figure("ecn_marks", total(&|s| s.ecn_marks) as f64);
+            }
+            if model.protocol == Protocol::Mptcp {
                 let [opener, acceptor] = &connection.sides;
                 let held_max = opener.receive.held_bytes_max.max(acceptor.receive.held_bytes_max);
                 figure("reinjections", (opener.send.reinjections + acceptor.send.reinjections) as f64);
                 figure("duplicates", (opener.receive.duplicates + acceptor.receive.duplicates) as f64);
                 figure("out_of_order_max_bytes", held_max as f64);
+                if let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy) {
+                    let retransmissions = opener.retransmissions + acceptor.retransmissions;
+                    figure("opportunistic_retransmissions", retransmissions as f64);
+                    figure("penalisations", (opener.penalties + acceptor.penalties) as f64);
+                }
+                if self.scenario.links.iter().any(|link| link.strips != Strips::Nothing) {
+                    figure("fallback", f64::from(u8::from(connection.fell_back)));
+                    figure("joins_refused", f64::from(connection.joins_refused));
+                }
+                if self.scenario.measure.head_of_line {
+                    let (begin, end) = (begin.waited[index], end.waited[index]);
+                    figure("hol_blocked_s", seconds(end.blocked - begin.blocked));
+                    let bytes = end.bytes - begin.bytes;
+                    if bytes > 0 {
+                        let byte_time = (end.byte_time - begin.byte_time) as f64;
+                        figure("hol_delay_mean_s", byte_time / 1e9 / bytes as f64);
+                        figure("hol_delay_max_s", seconds(end.longest));
+                    }
+                }
             }
+            let eventful = self.scenario.events.iter().any(|event| event.connection == index);
             for (subflow, path) in subflows.zip(&model.subflows) {
                 let scope = Scope::Subflow(model.name.clone(), path.name.clone());
                 let counts = (begin.subflows[subflow], end.subflows[subflow]);
                 self.subflow_figures(figures, &scope, subflow, counts, window_s);
+                if model.transport.ecn {
+                    let marks = counts.1.ecn_marks - counts.0.ecn_marks;
+                    figures.push(Figure { scope: scope.clone(), metric: "ecn_marks", value: marks as f64 });
+                }
+                if eventful || model.transport.stale_after.is_some() {
+                    let failures = counts.1.sender.failures - counts.0.sender.failures;
+                    figures.push(Figure { scope, metric: "subflow_failures", value: f64::from(failures) });
+                }
             }
         }
         goodputs
@@ -101,7 +132,7 @@ impl<K: Key> World<'_, K> {
         figure("throughput_bps", (end.bytes_acked - begin.bytes_acked) as f64 * 8.0 / window_s);
         figure("packets_sent", sent as f64);
         figure("retransmits", (end.sender.retransmits - begin.sender.retransmits) as f64);
-        figure("timeouts", (end.sender.timeouts - begin.sender.timeouts) as f64);
+        figure("timeouts", f64::from(end.sender.timeouts - begin.sender.timeouts));
         figure("fast_retransmits", (end.sender.recoveries - begin.sender.recoveries) as f64);
         figure("drops", drops as f64);
         figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
@@ -112,7 +143,7 @@ impl<K: Key> World<'_, K> {
         if let Some(srtt_s) = means.srtt_s.get() {
             figure("mean_srtt_s", srtt_s);
         }
-        let min_us = self.endpoints[self.meter.senders[index].endpoint].sender.rtt.min_us;
+        let min_us = self.endpoints[self.meter.senders[index].endpoint as usize].sender.rtt.min_us;
         if min_us > 0 {
             figure("min_rtt_s", f64::from(min_us) / 1e6);
         }

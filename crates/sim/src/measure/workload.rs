@@ -63,17 +63,21 @@ impl<K: Key> World<'_, K> {
                 let first = connection.first as usize / 2;
                 first..first + connection.subflows as usize
             });
-            let (mut sent, mut again, mut drops) = (0, 0, 0);
+            let (mut sent, mut again, mut drops, mut marks) = (0, 0, 0, 0);
             for subflow in subflows {
                 let (begin, end) = (begin.subflows[subflow], end.subflows[subflow]);
                 sent += end.sender.packets - begin.sender.packets;
                 again += end.sender.retransmits - begin.sender.retransmits;
                 drops += end.drops - begin.drops;
+                marks += end.ecn_marks - begin.ecn_marks;
             }
             figure("packets_sent", sent as f64);
             figure("retransmits", again as f64);
             figure("drops", drops as f64);
             figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
+            if group[0].transport.ecn {
+                figure("ecn_marks", marks as f64);
+            }
         }
         goodputs
     }

@@ -1,6 +1,6 @@
 //! Between applications and transport: who is told what, and what they write.
 
-use anabranch_cc::Controller;
+use anabranch_cc::{CaState, Controller};
 
 use super::{Connection, Phase, World};
 use crate::{
@@ -23,21 +23,25 @@ impl Connection {
 }
 
 impl<K: Key> World<'_, K> {
-    /// An endpoint has been established: the application of its side may write, and what lies ready there leaves.
+    /// An endpoint has been established. If it is the first one of its side, the application there may write from now
+    /// on; a subflow that comes later, or again, is none of its business.
     pub(super) fn opened(&mut self, index: usize) {
         let number = self.endpoints[index].connection as usize;
-        if self.endpoints[index].subflow == 0 {
-            self.ask(number, |application, io| application.opened(index & 1, io));
-            if let (1, Some(relay)) = (index & 1, self.connections[number].feeds) {
-                self.open_output(relay as usize);
-            }
+        let connection = &mut self.connections[number];
+        if std::mem::replace(&mut connection.is_open[index & 1], true) {
+            return;
+        }
+        let feeds = connection.feeds;
+        self.ask(number, |application, io| application.opened(index & 1, io));
+        if let (1, Some(relay)) = (index & 1, feeds) {
+            self.open_output(relay as usize);
         }
     }
 
     /// Sends what lay ready at an accepting side that has just been established.
     pub(super) fn push_waiting(&mut self, index: usize) {
         let number = self.endpoints[index].connection as usize;
-        if self.connections[number].sides[index & 1].send.has_more() {
+        if self.connections[number].sides[index & 1].send.has_any() {
             self.push(index);
         }
     }
@@ -101,18 +105,19 @@ impl<K: Key> World<'_, K> {
         let connection = &mut self.connections[number];
         connection.wrote_at[side] = self.now;
         connection.sides[side].send.write_more(bytes);
-        let first = connection.first as usize + side;
-        if self.endpoints[first].phase == Phase::Established {
-            self.push_alone(number, first);
+        let mut endpoints = connection.endpoints(side);
+        if let Some(index) = endpoints.find(|&index| self.endpoints[index].phase == Phase::Established) {
+            self.push_alone(number, index);
         }
     }
 
     /// Before a sender that has nothing under way sends again: congestion control hears how long it was silent, and
-    /// after more than a retransmission timeout the window is the initial one (RFC 5681 section 4.1).
+    /// after more than a retransmission timeout the window is the initial one (RFC 5681 section 4.1). All of the window
+    /// of data that a mark has reduced has been acknowledged, so that reduction must not set the window afterwards.
     fn end_idleness(&mut self, index: usize) {
         let endpoint = &self.endpoints[index];
         let sender = &endpoint.sender;
-        if endpoint.phase != Phase::Established || sender.outstanding() > 0 || sender.next == 0 {
+        if endpoint.phase != Phase::Established || sender.outstanding() > 0 || !sender.has_sent() {
             return;
         }
         let connection = &self.connections[endpoint.connection as usize];
@@ -123,7 +128,11 @@ impl<K: Key> World<'_, K> {
             Err(_) => u32::MAX,
         };
         let is_long = u64::from(idle_us) * 1000 > sender.rtt.rto();
+        let reduces = sender.state == CaState::Cwr;
         let initial = self.scenario.connections[endpoint.connection as usize].transport.initial_window;
+        if reduces {
+            self.end_reduction(index);
+        }
         let silence = Absorbed { idle_us, ..Absorbed::default() };
         self.congestion(index, &silence, None, Controller::idle_restart);
         let now_us = self.now_us();

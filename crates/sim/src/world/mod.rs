@@ -3,11 +3,14 @@
 mod applications;
 #[cfg(test)]
 pub(crate) mod audit;
+mod blocked;
 mod build;
 mod congestion;
 mod connection;
 mod handshake;
 mod input;
+mod lifecycle;
+mod marks;
 mod output;
 mod relay;
 mod timeouts;
@@ -17,7 +20,7 @@ use std::sync::atomic::Ordering;
 use anabranch_link::{NEVER, Nanos};
 use anabranch_scenario::model::Scenario;
 
-pub(crate) use self::connection::{Connection, Endpoint, Phase};
+pub(crate) use self::connection::{Connection, Endpoint, Phase, Side};
 use self::relay::Relay;
 use crate::{
     Control, Interrupted,
@@ -29,6 +32,7 @@ use crate::{
     measure::Meter,
     net::Network,
     packet::{Packet, flags},
+    signal::Signal,
     trace::Trace,
 };
 use congestion::Idle;
@@ -96,13 +100,35 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let endpoint = sink as usize;
-        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN | flags::ABOUT_WINDOW) != 0;
-        if handshake || self.endpoints[endpoint].phase != Phase::Established {
-            self.receive_handshake(endpoint, packet);
+        if packet.flags & flags::RARE != 0 || self.endpoints[endpoint].phase != Phase::Established {
+            self.receive_rare(endpoint, packet);
         } else if packet.has(flags::DATA) {
             self.receive_data(endpoint, packet);
         } else {
             self.receive_ack(endpoint, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn receive_rare(&mut self, endpoint: usize, packet: Packet) {
+        if Signal::of(&packet) == Some(Signal::Reset) {
+            self.net.sacks.take(packet.sack);
+            self.receive_reset(endpoint, packet);
+            return;
+        }
+        let packet = Packet { flags: packet.flags & !self.endpoints[endpoint].stripped, ..packet };
+        let signal = Signal::of(&packet);
+        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN) != 0;
+        if handshake || self.endpoints[endpoint].phase != Phase::Established {
+            self.receive_handshake(endpoint, packet);
+            return;
+        }
+        self.receive_marked(endpoint, packet);
+        if let Some(signal) = signal {
+            self.receive_signal(endpoint, signal);
+        }
+        if packet.has(flags::ABOUT_WINDOW) {
+            self.answer_about_window(endpoint);
         }
     }
 
@@ -134,6 +160,7 @@ impl<K: Key> World<'_, K> {
                 }
             }
             TimerKind::Application => self.wake(index),
+            TimerKind::Event => self.carry_out(index),
             TimerKind::Change => {
                 let change = &self.scenario.changes[index];
                 self.net.change(time, change, index);

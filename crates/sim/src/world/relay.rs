@@ -17,7 +17,7 @@ use anabranch_scenario::model;
 use super::{Phase, World};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
-    packet::{Packet, flags},
+    packet::flags,
 };
 
 /// A relay at work.
@@ -187,10 +187,10 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// A packet about the window: an update at the sender, or a probe at the reader, who answers it.
+    /// A packet about the window has been taken as an acknowledgement: an update at the sender, or a probe at the
+    /// reader, who answers it.
     #[cold]
-    pub(super) fn receive_about_window(&mut self, index: usize, packet: Packet) {
-        self.receive_ack(index, packet);
+    pub(super) fn answer_about_window(&mut self, index: usize) {
         if index & 1 == 1 {
             self.send_bare(index, flags::ACK | flags::ABOUT_WINDOW);
         }
