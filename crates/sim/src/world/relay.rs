@@ -117,11 +117,12 @@ impl<K: Key> World<'_, K> {
         self.write(output, 0, bytes);
     }
 
-    /// What a window must hold at least to be told, or to do without probes.
+    /// What a window must hold at least to be told, or to do without probes: a sender waits until a whole segment fits.
     fn least_window(&self, input: usize) -> u64 {
         let transport = &self.scenario.connections[input].transport;
-        let buffer = transport.receive_buffer.unwrap_or(u64::MAX);
-        (2 * u64::from(transport.segment_bytes)).min(buffer / 2)
+        let (segment, buffer) =
+            (u64::from(transport.segment_bytes), transport.receive_buffer.unwrap_or(u64::MAX));
+        (2 * segment).min((buffer / 2).max(segment))
     }
 
     /// What has just been delivered to a reader that may be slow takes room of its window until it is read.
