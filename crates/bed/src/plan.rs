@@ -6,6 +6,7 @@
 //! path whatever that interface is.
 
 mod layout;
+mod refusals;
 mod transport;
 
 use std::net::IpAddr;

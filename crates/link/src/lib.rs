@@ -28,6 +28,19 @@ pub const NEVER: Nanos = Nanos::MAX;
 pub trait Frame: Copy + Default {
     /// Size on the wire.
     fn bytes(&self) -> u32;
+
+    /// Which flow it belongs to, for queues that tell flows apart.
+    fn flow(&self) -> u64 {
+        0
+    }
+
+    /// Whether a queue may mark it in place of dropping it (ECT, RFC 3168 section 5).
+    fn is_ecn_capable(&self) -> bool {
+        false
+    }
+
+    /// Marks it: congestion has been experienced (CE, RFC 3168 section 5).
+    fn mark(&mut self) {}
 }
 
 /// Why a packet is gone.

@@ -1,8 +1,9 @@
 //! The whole file: its sections in order, then the paths.
 
+use crate::events;
 use crate::flows::{self, Context};
 use crate::keys::SCENARIO;
-use crate::model::{Connection, Datagram, Hop, Measure, Nanos, Scenario};
+use crate::model::{Connection, Datagram, Hop, Join, Link, Measure, Nanos, Protocol, Scenario, Strips};
 use crate::names::Names;
 use crate::quantity::Dimension;
 use crate::reader::{Table, given};
@@ -55,9 +56,11 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
         return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
     }
     let changes = topology::changes(&top.tables("change")?, &link_names, links.len())?;
+    let events = events::read(&top.tables("event")?, &flow_names, &connections)?;
 
     let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
     distribute(paths, &mut connections, &mut datagrams);
+    check_stripped(&top, &connections, &links)?;
     Ok(Scenario {
         name,
         title,
@@ -71,7 +74,32 @@ fn read(source: Source<'_>, root: &Item, family_limit: u64) -> Result<Scenario, 
         connections,
         datagrams,
         changes,
+        events,
     })
+}
+
+/// A connection that may fall back to TCP must not have joined before it can know.
+fn check_stripped(top: &Table<'_>, connections: &[Connection], links: &[Link]) -> Result<(), Error> {
+    let hasty = |flow: &&Connection| {
+        flow.protocol == Protocol::Mptcp
+            && flow.subflows.len() > 1
+            && flow.transport.join == Join::Immediately
+    };
+    for connection in connections.iter().filter(hasty) {
+        let hops = connection.subflows.iter().flat_map(|subflow| &subflow.hops);
+        let mut stripping = hops.filter_map(|hop| match hop {
+            Hop::Wire { link, .. } => Some(&links[*link]).filter(|link| link.strips != Strips::Nothing),
+            Hop::Medium { .. } => None,
+        });
+        if let Some(link) = stripping.next() {
+            let what = format!(
+                "{} joins its subflows at once, but {} strips options; expected transport.join = \"established\"",
+                connection.name, link.name
+            );
+            return Err(top.error_at("connection", &what));
+        }
+    }
+    Ok(())
 }
 
 /// Gives the paths to their owners: subflows in order, then datagram flows.
@@ -89,12 +117,13 @@ fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
     const POINTS_MAX: u64 = 10_000_000;
     let show = |time| Dimension::Time.show(time);
     let Some(table) = top.table("measure")? else {
-        return Ok(Measure { from: 0, to: duration, interval: 100_000_000 });
+        return Ok(Measure { from: 0, to: duration, interval: 100_000_000, head_of_line: false });
     };
     let measure = Measure {
         from: given(table.quantity("from")?),
         to: table.quantity("to")?.unwrap_or(duration),
         interval: given(table.quantity("interval")?),
+        head_of_line: given(table.boolean("head_of_line")?),
     };
     if measure.to > duration {
         let what =

@@ -97,6 +97,8 @@ struct SubflowTemplate {
     name: String,
     via: Via,
     backup: bool,
+    start: Option<Nanos>,
+    announced: bool,
     congestion: Congestion,
 }
 
@@ -135,6 +137,8 @@ pub(crate) fn connections(
                 name: template.name.clone(),
                 hops: Vec::new(),
                 backup: template.backup,
+                start: template.start,
+                announced: template.announced,
                 congestion: template.congestion.clone(),
             });
             connections.push(Connection {
@@ -172,7 +176,8 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
     if inner.is_empty() {
         let via = Via { points: Vec::new(), place: table.place(), path: table.path().into() };
         let congestion = common.ok_or_else(|| table.missing("congestion"))?;
-        return Ok(vec![SubflowTemplate { name: "0".to_owned(), via, backup: false, congestion }]);
+        let (name, backup, start, announced) = ("0".to_owned(), false, None, false);
+        return Ok(vec![SubflowTemplate { name, via, backup, start, announced, congestion }]);
     }
     if protocol == Protocol::Tcp && inner.len() > 1 {
         let what =
@@ -202,9 +207,26 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
                 subflow.error_at("backup", "tcp has no backup subflows; expected protocol = \"mptcp\"")
             );
         }
-        subflows.push(SubflowTemplate { name, via: Via::read(subflow, family)?, backup, congestion });
+        let (start, announced) = read_opening(subflow, at == 0)?;
+        let via = Via::read(subflow, family)?;
+        subflows.push(SubflowTemplate { name, via, backup, start, announced, congestion });
     }
     Ok(subflows)
+}
+
+/// When a subflow is opened if not as soon as it may, and whether it waits for its address to be announced.
+fn read_opening(subflow: &Table<'_>, first: bool) -> Result<(Option<Nanos>, bool), Error> {
+    let (start, announced) = (subflow.quantity("start")?, given(subflow.boolean("announced")?));
+    for (key, given) in [("start", start.is_some()), ("announced", announced)] {
+        if given && first {
+            let what = "the first subflow opens with the connection; expected no such key, or traffic.start";
+            return Err(subflow.error_at(key, what));
+        }
+    }
+    if start.is_some() && announced {
+        return Err(subflow.error_at("start", "beside announced; expected one of the two"));
+    }
+    Ok((start, announced))
 }
 
 fn read_traffic(table: &Table<'_>) -> Result<Traffic, Error> {

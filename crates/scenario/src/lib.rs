@@ -7,6 +7,7 @@
 mod congestion;
 mod decimal;
 mod document;
+mod events;
 mod expectations;
 mod flows;
 mod keys;

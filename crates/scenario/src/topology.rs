@@ -1,7 +1,7 @@
 //! Nodes, links, media and their changes.
 
 use crate::Error;
-use crate::model::{Change, ChangeTarget, Link, Medium, Node, Wire};
+use crate::model::{Change, ChangeTarget, Link, Medium, Node, Strips, Wire};
 use crate::names::{Names, Pattern};
 use crate::quantity::shown;
 use crate::reader::{Reference, Table, given};
@@ -131,6 +131,11 @@ pub(crate) fn links(
                 loss: table.loss("loss")?.unwrap_or(forward.loss),
             },
         };
+        let strips = match given(table.one_of("strips")?) {
+            "joins" => Strips::Joins,
+            "mptcp" => Strips::Mptcp,
+            _ => Strips::Nothing,
+        };
         for index in 0..family.members {
             let link_name = match &name {
                 Some(name) => name.pattern.name(index),
@@ -143,7 +148,7 @@ pub(crate) fn links(
                 return Err(table
                     .error_at("between", "the link joins a node to itself; expected two different nodes"));
             }
-            links.push(Link { name: link_name, a, b, forward, reverse });
+            links.push(Link { name: link_name, a, b, forward, reverse, strips });
         }
     }
     Ok(links)

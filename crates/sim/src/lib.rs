@@ -10,6 +10,7 @@ mod mptcp;
 mod net;
 mod packet;
 mod scheduler;
+mod signal;
 #[cfg(test)]
 mod swarm;
 mod tcp;

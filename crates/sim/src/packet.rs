@@ -24,6 +24,18 @@ pub(crate) mod flags {
     pub(crate) const PUSH: u16 = 1 << 9;
     /// A retransmission (for traces; receivers do not look).
     pub(crate) const RETRANSMIT: u16 = 1 << 8;
+    /// May be marked (RFC 3168 section 5).
+    pub(crate) const ECT: u16 = 1 << 10;
+    /// Has been marked (RFC 3168 section 5).
+    pub(crate) const CE: u16 = 1 << 11;
+    /// The sender has received a mark (RFC 3168 section 6.1).
+    pub(crate) const ECE: u16 = 1 << 12;
+    /// The sender has reduced its window (RFC 3168 section 6.1).
+    pub(crate) const CWR: u16 = 1 << 13;
+    /// Carries a [`Signal`](crate::signal::Signal) in `data_seq`.
+    pub(crate) const SIGNAL: u16 = 1 << 14;
+    /// A packet with any of these is not a plain segment or acknowledgement.
+    pub(crate) const RARE: u16 = SYN | MP_JOIN | CE | ECE | CWR | SIGNAL;
 }
 
 /// No SACK blocks.
@@ -61,6 +73,16 @@ impl Frame for Packet {
     #[inline]
     fn bytes(&self) -> u32 {
         u32::from(self.bytes)
+    }
+
+    #[inline]
+    fn is_ecn_capable(&self) -> bool {
+        self.has(flags::ECT)
+    }
+
+    #[inline]
+    fn mark(&mut self) {
+        self.flags |= flags::CE;
     }
 }
 

@@ -4,10 +4,16 @@
 
 use std::fmt::Write as _;
 
+use anabranch_link::Frame as _;
 use anabranch_scenario::model::Scenario;
 use proptest::{collection::vec, option::of, prelude::*, sample::select};
 
-use crate::{Control, run, run_with, world::audit};
+use crate::{
+    Control,
+    packet::Packet,
+    run, run_with,
+    world::audit::{self, run_marked},
+};
 
 /// One path between the two ends: a first hop with these properties, then a fast wire.
 #[derive(Clone, Debug)]
@@ -19,6 +25,24 @@ struct Path {
     radio: bool,
     congestion: &'static str,
     backup: bool,
+    opening: Opening,
+    strips: &'static str,
+}
+
+/// When a further subflow is opened.
+#[derive(Clone, Debug)]
+enum Opening {
+    AsSoonAsItMay,
+    At(u64),
+    Announced,
+}
+
+/// What happens to a subflow.
+#[derive(Clone, Debug)]
+struct Event {
+    at_ms: u64,
+    path: usize,
+    action: &'static str,
 }
 
 /// What happens to the first hop of a path.
@@ -48,6 +72,10 @@ struct Settings {
     send_jitter_us: u64,
     pacing: bool,
     ip: &'static str,
+    ecn: bool,
+    opportunistic_retransmission: bool,
+    penalisation: bool,
+    stale_after: Option<u64>,
 }
 
 /// A scenario with one file transfer.
@@ -56,6 +84,7 @@ struct Plan {
     tcp: bool,
     paths: Vec<Path>,
     changes: Vec<Change>,
+    events: Vec<Event>,
     settings: Settings,
     file_bytes: u64,
     cross_traffic: Cross,
@@ -72,7 +101,7 @@ enum Cross {
 impl Plan {
     fn toml(&self) -> String {
         let paths = if self.tcp { &self.paths[..1] } else { &self.paths[..] };
-        let mut text = "name = \"swarm\"\nduration = \"4 h\"\nmeasure.interval = \"10 min\"\n".to_owned();
+        let mut text = "name = \"swarm\"\nduration = \"4 h\"\nmeasure = { interval = \"10 min\", head_of_line = true }\n".to_owned();
         let mut add = |line: &str| writeln!(text, "{line}").expect("writing to a string");
         self.settings.write(&mut add);
         add("[[node]]\nnames = [\"S\", \"D\"]");
@@ -84,6 +113,9 @@ impl Plan {
             add(&format!("queue = \"{}\"\nloss = {}", path.queue, path.loss_permille as f64 / 1000.0));
             add(&format!("[[link]]\nname = \"last{i}\"\nbetween = [\"A{i}\", \"D\"]"));
             add("rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"unlimited\"");
+            if self.settings.join == "established" {
+                add(&format!("strips = \"{}\"", path.strips));
+            }
         }
         let protocol = if self.tcp { "tcp" } else { "mptcp" };
         add("[[connection]]\nname = \"file\"\nfrom = \"S\"\nto = \"D\"");
@@ -94,6 +126,11 @@ impl Plan {
             add(&format!("[[connection.subflow]]\nvia = [\"A{i}\"]\ncongestion = \"{}\"", path.congestion));
             if !self.tcp {
                 add(&format!("backup = {}", path.backup));
+            }
+            match path.opening {
+                Opening::At(ms) if i > 0 => add(&format!("start = \"{ms} ms\"")),
+                Opening::Announced if i > 0 => add("announced = true"),
+                _ => {}
             }
         }
         if let Cross::Tcp(congestion) = self.cross_traffic {
@@ -109,6 +146,11 @@ impl Plan {
         for change in self.changes.iter().filter(|change| change.path < paths.len()) {
             add(&format!("[[change]]\nat = \"{} ms\"\nlink = \"hop{}\"", change.at_ms, change.path));
             add(&change.what);
+        }
+        for event in self.events.iter().filter(|event| !self.tcp && event.path < paths.len()) {
+            add("[[event]]\nconnection = \"file\"");
+            add(&format!("at = \"{} ms\"\nsubflow = \"{}\"", event.at_ms, event.path));
+            add(&format!("action = \"{}\"", event.action));
         }
         text
     }
@@ -131,7 +173,12 @@ impl Settings {
         }
         add(&format!("limited_transmit = {}", self.limited_transmit));
         add(&format!("receive_buffer_tuning = {}", self.receive_buffer_tuning));
-        add(&format!("pacing = {}", self.pacing));
+        add(&format!("pacing = {}\necn = {}", self.pacing, self.ecn));
+        add(&format!("opportunistic_retransmission = {}", self.opportunistic_retransmission));
+        add(&format!("penalisation = {}", self.penalisation));
+        if let Some(timeouts) = self.stale_after {
+            add(&format!("stale_after = {timeouts}"));
+        }
         add(&format!("prr = {}\nundo = {}", self.prr, self.undo));
         add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
         add(&format!("initial_window = \"{} packets\"", self.initial_window));
@@ -160,6 +207,12 @@ fn path() -> impl Strategy<Value = Path> {
         Just("unlimited".to_owned()),
     ];
     let loss = prop_oneof![Just(0), 0_u64..=200];
+    let opening = prop_oneof![
+        4 => Just(Opening::AsSoonAsItMay),
+        1 => (0_u64..10_000).prop_map(Opening::At),
+        1 => Just(Opening::Announced),
+    ];
+    let strips = prop_oneof![8 => Just("nothing"), 1 => Just("joins"), 1 => Just("mptcp")];
     (
         100_u64..20_000,
         0_u64..80,
@@ -168,8 +221,9 @@ fn path() -> impl Strategy<Value = Path> {
         prop::bool::weighted(0.2),
         select(algorithms()),
         prop::bool::ANY,
+        (opening, strips),
     )
-        .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup)| Path {
+        .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup, more)| Path {
             rate_kbps,
             delay_ms,
             queue,
@@ -177,7 +231,18 @@ fn path() -> impl Strategy<Value = Path> {
             radio,
             congestion,
             backup,
+            opening: more.0,
+            strips: more.1,
         })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let actions = vec!["open", "close", "remove", "backup", "regular"];
+    (0_u64..10_000, 0_usize..4, select(actions)).prop_map(|(at_ms, path, action)| Event {
+        at_ms,
+        path,
+        action,
+    })
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -211,7 +276,8 @@ fn settings() -> impl Strategy<Value = Settings> {
     let numbers =
         (any::<bool>(), any::<(bool, bool)>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
     let receiver_and_pacing = (any::<bool>(), any::<bool>(), select(vec!["v4", "v6"]));
-    (words, numbers, receiver_and_pacing).prop_map(|(words, numbers, more)| Settings {
+    let mechanics = (any::<bool>(), any::<bool>(), any::<bool>(), of(1_u64..5));
+    (words, numbers, receiver_and_pacing, mechanics).prop_map(|(words, numbers, more, mechanics)| Settings {
         profile: words.0,
         recovery: words.1,
         scheduler: words.2,
@@ -228,6 +294,10 @@ fn settings() -> impl Strategy<Value = Settings> {
         receive_buffer_tuning: more.0,
         pacing: more.1,
         ip: more.2,
+        ecn: mechanics.0,
+        opportunistic_retransmission: mechanics.1,
+        penalisation: mechanics.2,
+        stale_after: mechanics.3,
     })
 }
 
@@ -238,11 +308,13 @@ fn plan() -> impl Strategy<Value = Plan> {
         1 => Just(Cross::Datagrams),
         1 => select(algorithms()).prop_map(Cross::Tcp),
     ];
-    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, cross).prop_map(
-        |(tcp, paths, changes, settings, file_bytes, cross_traffic)| Plan {
+    let changes_and_events = (vec(change(), 0..6), vec(event(), 0..6));
+    (any::<bool>(), vec(path(), 2..=4), changes_and_events, settings(), size, cross).prop_map(
+        |(tcp, paths, (changes, events), settings, file_bytes, cross_traffic)| Plan {
             tcp,
             paths,
             changes,
+            events,
             settings,
             file_bytes,
             cross_traffic,
@@ -267,6 +339,27 @@ proptest! {
     #[test]
     fn random_scenarios_keep_every_invariant(plan in plan(), seed in 0_u64..1000) {
         check(&plan.scenario(), seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_scenarios_keep_every_invariant_when_packets_are_marked(
+        plan in plan(),
+        every in 1_u32..40,
+        seed in 0_u64..1000,
+    ) {
+        let marked = Plan { settings: Settings { ecn: true, ..plan.settings }, ..plan };
+        let mut seen = 0;
+        let mark = |packet: &mut Packet| if packet.is_ecn_capable() {
+            seen += 1;
+            if seen % every == 0 {
+                packet.mark();
+            }
+        };
+        run_marked::<u64>(&marked.scenario(), seed, mark);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Wire};
+use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Strips, Wire};
 
 use crate::{
     BedError,
@@ -29,6 +29,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         b: 1,
         forward,
         reverse,
+        strips: Strips::Nothing,
     };
     Scenario {
         name: "calibration".to_owned(),
@@ -36,13 +37,14 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0 },
+        measure: Measure { from: 0, to: 0, interval: 0, head_of_line: false },
         nodes: ["a", "b"].map(|name| Node { name: name.to_owned() }).into(),
         links: wires.iter().enumerate().map(link).collect(),
         media: Vec::<Medium>::new(),
         connections: Vec::new(),
         datagrams: Vec::new(),
         changes: Vec::new(),
+        events: Vec::new(),
     }
 }
 

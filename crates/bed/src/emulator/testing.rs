@@ -1,6 +1,6 @@
 //! Scenarios for the emulator's own tests.
 
-use anabranch_scenario::model::{Link, Loss, Measure, QueueLimit, Scenario, Wire};
+use anabranch_scenario::model::{Link, Loss, Measure, QueueLimit, Scenario, Strips, Wire};
 
 use crate::Nanos;
 
@@ -19,7 +19,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0 },
+        measure: Measure { from: 0, to: 0, interval: 0, head_of_line: false },
         nodes: Vec::new(),
         links: wires
             .iter()
@@ -30,11 +30,13 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
                 b: index + 1,
                 forward: wire,
                 reverse: wire,
+                strips: Strips::Nothing,
             })
             .collect(),
         media: Vec::new(),
         connections: Vec::new(),
         datagrams: Vec::new(),
         changes: Vec::new(),
+        events: Vec::new(),
     }
 }

@@ -11,7 +11,7 @@ use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffi
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, transport::KernelTransport,
+    Plan, refusals, transport::KernelTransport,
 };
 use crate::BedError;
 
@@ -40,6 +40,9 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     let flows = scenario.connections.len().max(scenario.datagrams.len());
     if flows > FLOWS_MAX {
         return Err(refuse(format!("{flows} flows; the test bed takes {FLOWS_MAX}")));
+    }
+    if let Some(what) = refusals::subflow_mechanics(scenario) {
+        return Err(refuse(what));
     }
     let mut layout = Layout::default();
     for (index, connection) in scenario.connections.iter().enumerate() {

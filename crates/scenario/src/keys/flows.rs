@@ -94,6 +94,19 @@ static SUBFLOW: Section = Section {
             Default("false"),
             "Only used when no regular subflow is usable (RFC 8684 section 3.3.8).",
         ),
+        key(
+            "start",
+            time(0),
+            Optional("as `join` says"),
+            "Opens the subflow then, not before; not of the first one.",
+        ),
+        key(
+            "announced",
+            Kind::Bool,
+            Default("false"),
+            "The subflow leads to a further address of `to`, and is opened when ADD_ADDR has announced that (RFC 8684 section \
+             3.4.1); not of the first one.",
+        ),
     ],
 };
 

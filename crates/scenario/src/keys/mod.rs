@@ -1,5 +1,6 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
+mod events;
 mod flows;
 mod topology;
 mod transport;
@@ -7,6 +8,7 @@ mod transport;
 use crate::quantity::Dimension;
 use Dimension::{Rate, Time};
 use Need::{Default, Optional, Required};
+use events::EVENT;
 use flows::{CONNECTION, DATAGRAM};
 use topology::{CHANGE, LINK, MEDIUM, NODE};
 use transport::TRANSPORT;
@@ -137,6 +139,7 @@ pub(crate) static SCENARIO: Section = Section {
         key("connection", Kind::Tables(&CONNECTION), Optional("none"), "TCP and Multipath TCP connections."),
         key("datagram", Kind::Tables(&DATAGRAM), Optional("none"), "UDP flows."),
         key("change", Kind::Tables(&CHANGE), Optional("none"), "Changes of links while the scenario runs."),
+        key("event", Kind::Tables(&EVENT), Optional("none"), "Events of subflows while the scenario runs."),
     ],
 };
 
@@ -151,6 +154,12 @@ static MEASURE: Section = Section {
             time(0),
             Default("100 ms"),
             "Distance between two points of the series; \"0 s\" writes no series.",
+        ),
+        key(
+            "head_of_line",
+            Kind::Bool,
+            Default("false"),
+            "Whether MPTCP connections report how long data waited at the receiver for earlier data.",
         ),
     ],
 };

@@ -76,6 +76,10 @@ pub struct Subflow {
     pub hops: Vec<Hop>,
     /// Only used when no regular subflow is usable (RFC 8684 section 3.3.8).
     pub backup: bool,
+    /// When it is opened, if that is not as soon as it may; [`Event`](super::Event)s hold that too.
+    pub start: Option<Nanos>,
+    /// Whether it joins when the node `to` has announced the address that it leads to (RFC 8684 section 3.4.1).
+    pub announced: bool,
     /// Congestion control of this subflow. Coupled algorithms couple the subflows that share the name.
     pub congestion: Congestion,
 }

@@ -3,12 +3,14 @@
 //! Every reference is an index, every quantity has its base unit, every default has been filled in and
 //! every path has been resolved to hops. Nothing in here can be inconsistent; the parser sees to that.
 
+mod events;
 mod flows;
 mod topology;
 mod transport;
 
+pub use events::{Action, Event};
 pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, Traffic, When};
-pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Wire};
+pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Medium, Node, QueueLimit, Strips, Wire};
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 
 /// A point or span of simulated time, in nanoseconds.
@@ -41,6 +43,8 @@ pub struct Scenario {
     pub datagrams: Vec<Datagram>,
     /// Link changes, sorted by time, then by their order in the file.
     pub changes: Vec<Change>,
+    /// Events of subflows, sorted by time.
+    pub events: Vec<Event>,
 }
 
 /// What is measured and when.
@@ -52,4 +56,6 @@ pub struct Measure {
     pub to: Nanos,
     /// Distance between two points of the series; 0 writes no series.
     pub interval: Nanos,
+    /// Whether MPTCP connections report how long data waited for earlier data.
+    pub head_of_line: bool,
 }

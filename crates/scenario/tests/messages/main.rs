@@ -1,5 +1,6 @@
 //! Every way to be wrong has one clear message. Each case changes one line of a correct scenario.
 
+mod events;
 mod overrides;
 mod structure;
 mod values;

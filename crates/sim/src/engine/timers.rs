@@ -19,6 +19,8 @@ pub(crate) enum TimerKind {
     Open,
     /// An application stops writing.
     Stop,
+    /// Something happens to a subflow.
+    Event,
     /// A datagram is sent.
     Datagram,
     /// A delayed acknowledgement is due (endpoint).

@@ -9,6 +9,7 @@ use anabranch_scenario::model::QueueLimit;
 
 use crate::{
     engine::{heads::Key, timers::TimerKind},
+    mptcp::waits::Waited,
     net::{LinkCounters, LinkRef},
     tcp::sender::SenderCounters,
     world::World,
@@ -24,6 +25,7 @@ const SUBFLOW_SERIES: [&str; 6] =
 #[derive(Clone, Default)]
 struct Counts {
     delivered_bytes: Vec<u64>,
+    waited: Vec<Waited>,
     subflows: Vec<SubflowCounts>,
     datagrams: Vec<(u64, u64, u64)>,
     links: Vec<LinkCounters>,
@@ -34,6 +36,7 @@ struct SubflowCounts {
     sender: SenderCounters,
     bytes_acked: u64,
     drops: u64,
+    ecn_marks: u64,
 }
 
 /// A mean over samples.
@@ -139,14 +142,21 @@ impl<K: Key> World<'_, K> {
                 sender: sender.counters,
                 bytes_acked: sender.bytes_acked,
                 drops: self.net.lost_to(2 * index as u32 + 1),
+                ecn_marks: self.endpoints[2 * index + 1].ecn.marks,
             }
         };
         Counts {
             delivered_bytes: self.connections.iter().map(|c| c.sides[1].receive.delivered_bytes).collect(),
+            waited: if self.scenario.measure.head_of_line { self.waited() } else { Vec::new() },
             subflows: (0..self.endpoints.len() / 2).map(subflow).collect(),
             datagrams: self.datagrams.iter().map(|d| (d.sent, d.received, d.received_bytes)).collect(),
             links: self.all_links().map(|link| self.net.counters(link)).collect(),
         }
+    }
+
+    fn waited(&self) -> Vec<Waited> {
+        let waits = self.connections.iter().map(|connection| &connection.sides[1].receive.waits);
+        waits.map(|waits| waits.as_ref().map(|waits| waits.until(self.now)).unwrap_or_default()).collect()
     }
 
     fn all_links(&self) -> impl Iterator<Item = LinkRef> + use<K> {

@@ -1,6 +1,7 @@
 //! The figures of a run over its window.
 
 use anabranch_record::model::{Figure, Scope, Summary};
+use anabranch_scenario::model::{Protocol, Strips};
 
 use super::{Counts, SubflowCounts, seconds};
 use crate::{engine::heads::Key, net::LinkRef, world::World};
@@ -55,15 +56,45 @@ impl<K: Key> World<'_, K> {
             figure("retransmits", total(&|s| s.sender.retransmits) as f64);
             figure("drops", drops as f64);
             figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
-            if connection.is_mptcp() {
+            if model.transport.ecn {
+                figure("ecn_marks", total(&|s| s.ecn_marks) as f64);
+            }
+            if model.protocol == Protocol::Mptcp {
                 figure("reinjections", connection.sides[0].send.reinjections as f64);
                 figure("duplicates", connection.sides[1].receive.duplicates as f64);
                 figure("out_of_order_max_bytes", connection.sides[1].receive.held_bytes_max as f64);
+                if let Some(remedy) = &connection.sides[0].remedy {
+                    figure("opportunistic_retransmissions", remedy.retransmissions as f64);
+                    figure("penalisations", remedy.penalties as f64);
+                }
+                if self.scenario.links.iter().any(|link| link.strips != Strips::Nothing) {
+                    figure("fallback", f64::from(u8::from(connection.fell_back)));
+                    figure("joins_refused", f64::from(connection.joins_refused));
+                }
+                if self.scenario.measure.head_of_line {
+                    let (begin, end) = (begin.waited[index], end.waited[index]);
+                    figure("hol_blocked_s", seconds(end.blocked - begin.blocked));
+                    let bytes = end.bytes - begin.bytes;
+                    if bytes > 0 {
+                        let byte_time = (end.byte_time - begin.byte_time) as f64;
+                        figure("hol_delay_mean_s", byte_time / 1e9 / bytes as f64);
+                        figure("hol_delay_max_s", seconds(end.longest));
+                    }
+                }
             }
+            let eventful = self.scenario.events.iter().any(|event| event.connection == index);
             for (subflow, path) in subflows.zip(&model.subflows) {
                 let scope = Scope::Subflow(model.name.clone(), path.name.clone());
                 let counts = (begin.subflows[subflow], end.subflows[subflow]);
                 self.subflow_figures(figures, &scope, subflow, counts, window_s);
+                if model.transport.ecn {
+                    let marks = counts.1.ecn_marks - counts.0.ecn_marks;
+                    figures.push(Figure { scope: scope.clone(), metric: "ecn_marks", value: marks as f64 });
+                }
+                if eventful || model.transport.stale_after.is_some() {
+                    let failures = counts.1.sender.failures - counts.0.sender.failures;
+                    figures.push(Figure { scope, metric: "subflow_failures", value: failures as f64 });
+                }
             }
         }
         goodputs

@@ -105,6 +105,27 @@ impl MetaSender {
         Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
     }
 
+    /// Whether nothing but the receiver's window keeps the next new segment back.
+    pub(crate) fn is_held_back(&self) -> bool {
+        let left = self.written.map_or(u64::MAX, |written| written - self.next_byte);
+        left > 0 && self.next_byte + left.min(u64::from(self.segment_bytes)) > self.window_edge
+    }
+
+    /// The oldest segment that the receiver has not acknowledged.
+    pub(crate) fn oldest(&self) -> Option<Candidate> {
+        let segment = self.outstanding.front()?;
+        let (len, carried_by) = (segment.len, segment.carried_by);
+        Some(Candidate { number: self.una, len, carried_by, reinjection: true })
+    }
+
+    /// A segment that no queue asked for has been given to one more subflow.
+    pub(crate) fn sent_again(&mut self, number: u64, subflow: u32) {
+        self.reinjections += 1;
+        if let Some(segment) = self.get_mut(number) {
+            segment.carried_by |= 1 << subflow;
+        }
+    }
+
     /// The next reinjection is not needed: every subflow that could carry it has done so and will deliver it, or
     /// time out and queue it again.
     pub(crate) fn give_up_reinjection(&mut self) {
@@ -147,6 +168,32 @@ impl MetaSender {
             segment.queued_again = true;
             self.reinject.push_back(number);
         }
+    }
+
+    /// First byte that the receiver has not allowed.
+    #[cfg(test)]
+    pub(crate) fn window_edge(&self) -> u64 {
+        self.window_edge
+    }
+
+    /// A subflow has gone that had this segment under way: it is for another one, or for its successor.
+    pub(crate) fn take_back(&mut self, number: u64, subflow: u32) {
+        if let Some(segment) = self.get_mut(number) {
+            segment.carried_by &= !(1 << subflow);
+        }
+        self.reinject(number);
+    }
+
+    /// The connection falls back to TCP before anything has been sent: its one subflow remembers what it carries.
+    pub(crate) fn fall_back(&mut self) {
+        assert_eq!(self.next, 0, "data has been sent");
+        self.remembers = false;
+    }
+
+    /// Bytes cut so far.
+    #[cfg(test)]
+    pub(crate) fn sent_bytes(&self) -> u64 {
+        self.next_byte
     }
 
     /// Bytes cut and not acknowledged at the data level.

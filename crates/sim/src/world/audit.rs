@@ -20,17 +20,30 @@ use crate::{
 /// # Panics
 /// If anything is wrong, with the time and the endpoint.
 pub(crate) fn run<K: Key>(scenario: &Scenario, seed: u64) -> Measurements {
+    run_marked::<K>(scenario, seed, |_| {})
+}
+
+/// The same, with a look at each packet that is about to reach its end, which may mark it.
+pub(crate) fn run_marked<K: Key>(
+    scenario: &Scenario,
+    seed: u64,
+    mut mark: impl FnMut(&mut Packet),
+) -> Measurements {
     let mut world = World::<K>::new(scenario, seed);
     world.net.log_drops();
     let mut arrived = vec![0; world.endpoints.len()];
-    let quiet = advance(&mut world, |world, packet| {
-        if let Some((sink, packet)) = packet
-            && packet.has(flags::DATA)
-        {
-            arrived[sink as usize] += 1;
-        }
-        check_now(world);
-    });
+    let quiet = advance(
+        &mut world,
+        |_, _, packet| mark(packet),
+        |world, packet| {
+            if let Some((sink, packet)) = packet
+                && packet.has(flags::DATA)
+            {
+                arrived[sink as usize] += 1;
+            }
+            check_now(world);
+        },
+    );
     check_files(&world);
     if quiet {
         check_balance(&mut world, &arrived);
@@ -38,9 +51,11 @@ pub(crate) fn run<K: Key>(scenario: &Scenario, seed: u64) -> Measurements {
     world.measurements()
 }
 
-/// The loop of [`World::run`], with a look after every event; says whether nothing was under way at the end.
-fn advance<K: Key>(
+/// The loop of [`World::run`], with a look at each packet that is about to reach its end, and one after every event; says
+/// whether nothing was under way at the end.
+pub(crate) fn advance<K: Key>(
     world: &mut World<'_, K>,
+    mut touch: impl FnMut(&World<'_, K>, u32, &mut Packet),
     mut look: impl FnMut(&World<'_, K>, Option<(u32, Packet)>),
 ) -> bool {
     let end = world.scenario.duration;
@@ -55,8 +70,9 @@ fn advance<K: Key>(
         if time <= timer {
             world.now = time;
             packet = world.net.advance(time, link);
-            if let Some((sink, packet)) = packet {
-                world.receive(sink, packet);
+            if let Some((sink, packet)) = &mut packet {
+                touch(world, *sink, packet);
+                world.receive(*sink, *packet);
             }
         } else if let Some((time, id)) = world.timers.pop() {
             world.now = time;
@@ -70,10 +86,14 @@ fn check_now<K: Key>(world: &World<'_, K>) {
     for (index, endpoint) in world.endpoints.iter().enumerate() {
         let sender = &endpoint.sender;
         let at = || format!("endpoint {index} at {} ns, in {:?}", world.now, sender.state);
+        if sender.state == CaState::Cwr {
+            assert!(sender.una <= sender.recover, "a reduction lasts a round trip, {}", at());
+            assert!(endpoint.ecn.is_agreed(), "nobody asked for marks, {}", at());
+        }
         assert!((1..=sender.clamp).contains(&sender.cwnd), "cwnd {} of {}", sender.cwnd, at());
         assert!(sender.ssthresh >= 1, "ssthresh {} of {}", sender.ssthresh, at());
         let waits = matches!(endpoint.phase, Phase::SynSent | Phase::PreEstablished);
-        let timed = waits || sender.outstanding() > 0;
+        let timed = waits || endpoint.life.announces || sender.outstanding() > 0;
         assert_eq!(sender.timer.is_armed(), timed, "timer of {}, {:?}", at(), endpoint.phase);
         let marks = (sender.una..sender.next).map(|number| sender.segments.get(number).flags);
         if sender.uses_sack() {
@@ -112,6 +132,10 @@ fn check_now<K: Key>(world: &World<'_, K>) {
         let offered = connection.sides[1].window.offered.map_or(u64::MAX, u64::from);
         assert!(offered <= transport.receive_buffer.unwrap_or(u64::MAX), "window {offered}, {}", at());
         assert!(unacknowledged <= offered, "{}", at());
+        // The receiver holds nothing beyond what it has offered, counted from what it has delivered.
+        let edge = connection.sides[0].send.window_edge();
+        assert!(edge <= receive.delivered_bytes.saturating_add(offered), "window edge {edge}, {}", at());
+        assert!(connection.sides[0].send.sent_bytes() <= edge, "{}", at());
         assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
         assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
         assert!(receive.delivered_bytes <= connection.file_bytes.unwrap_or(u64::MAX), "{}", at());
@@ -125,7 +149,8 @@ fn check_files<K: Key>(world: &World<'_, K>) {
         let model = &world.scenario.connections[number];
         let Traffic::File { bytes, .. } = model.traffic else { continue };
         let able = connection.endpoints(0).zip(&model.subflows).enumerate().any(|(at, (index, subflow))| {
-            let opens = at == 0 || world.endpoints[index].phase == Phase::Established;
+            let endpoint = &world.endpoints[index];
+            let opens = at == 0 && endpoint.life.ended == 0 || endpoint.phase == Phase::Established;
             opens && is_up(world.scenario, subflow)
         });
         let delivered = connection.sides[1].receive.delivered_bytes;
@@ -153,7 +178,8 @@ fn check_balance<K: Key>(world: &mut World<'_, K>, arrived: &[u64]) {
         let peer = index ^ 1;
         let sent = endpoint.sender.counters.packets;
         assert_eq!(sent, arrived[peer] + lost[peer], "packets of endpoint {index}");
-        let unique = endpoint.sender.next;
+        // A number is left out where a subflow has ended.
+        let unique = endpoint.sender.next - u64::from(endpoint.life.ended);
         assert_eq!(sent, unique + endpoint.sender.counters.retransmits, "retransmissions of {index}");
     }
     assert_eq!(world.net.sacks.in_use(), 0, "SACK blocks of packets that are gone");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic};
+use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Strips, Traffic};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
-    connection::{Group, Jitter, Side},
+    connection::{Group, Jitter, Life, Side},
 };
 use crate::{
     datagram::DatagramFlow,
@@ -17,10 +17,11 @@ use crate::{
         timers::{TimerKind, Timers},
     },
     measure::Meter,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
     net::{Network, build::Router},
+    packet::flags,
     scheduler,
-    tcp::{receiver::Receiver, sender::Sender},
+    tcp::{ecn::Ecn, receiver::Receiver, sender::Sender},
 };
 
 impl<'s, K: Key> World<'s, K> {
@@ -57,6 +58,9 @@ impl<'s, K: Key> World<'s, K> {
         for (index, change) in scenario.changes.iter().enumerate() {
             world.timers.push(change.at, TimerKind::Change, index as u32);
         }
+        for (index, event) in scenario.events.iter().enumerate() {
+            world.timers.push(event.at, TimerKind::Event, index as u32);
+        }
         world.begin_measuring();
         world
     }
@@ -64,7 +68,8 @@ impl<'s, K: Key> World<'s, K> {
     fn add_connection(&mut self, model: &model::Connection, router: &mut Router, streams: Streams) {
         let number = self.connections.len() as u32;
         let first = self.endpoints.len() as u32;
-        let mut sides = [side(model), side(model)];
+        let head_of_line = self.scenario.measure.head_of_line;
+        let mut sides = [side(model, head_of_line), side(model, head_of_line)];
         for (subflow, path) in model.subflows.iter().enumerate() {
             let sinks = [self.endpoints.len() as u32 + 1, self.endpoints.len() as u32];
             let there = router.add(&mut self.net, self.scenario, path.hops.iter().copied(), sinks[0]);
@@ -80,7 +85,9 @@ impl<'s, K: Key> World<'s, K> {
                         last: 0,
                     })
                 });
-                self.endpoints.push(endpoint(model, number, subflow, route, coupled, jitter));
+                let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
+                endpoint.stripped = stripped(self.scenario, &path.hops);
+                self.endpoints.push(endpoint);
             }
         }
         let (start, file_bytes, stop) = match model.traffic {
@@ -104,6 +111,9 @@ impl<'s, K: Key> World<'s, K> {
             delayed_ack: transport.delayed_ack,
             join: transport.join,
             joining: false,
+            deferred: deferred(model),
+            fell_back: false,
+            joins_refused: 0,
             opened_at: open,
             completed_at: None,
             file_bytes,
@@ -111,17 +121,18 @@ impl<'s, K: Key> World<'s, K> {
     }
 }
 
-fn side(model: &model::Connection) -> Side {
+fn side(model: &model::Connection, head_of_line: bool) -> Side {
     Side {
         send: MetaSender::new(
             small(model.transport.segment_bytes),
             model.transport.send_buffer,
             model.protocol == Protocol::Mptcp,
         ),
-        receive: MetaReceiver::default(),
+        receive: MetaReceiver::new(head_of_line && model.protocol == Protocol::Mptcp),
         window: Window::new(&model.transport),
         groups: Vec::new(),
         scheduler: scheduler::make(&model.scheduler),
+        remedy: Remedy::new(model),
     }
 }
 
@@ -133,26 +144,54 @@ fn endpoint(
     coupled: Option<(u32, u8)>,
     jitter: Option<Box<Jitter>>,
 ) -> Endpoint {
-    let path = &model.subflows[subflow];
-    let algorithm = anabranch_cc::find(&path.congestion.name).expect("the scenario checked the name");
-    let controller = Controller::new(algorithm, &path.congestion.params);
+    let controller = controller(model, subflow);
     let paces = model.transport.pacing || controller.kind() == Kind::Rate;
     Endpoint {
         connection,
         route,
         subflow: subflow as u32,
         phase: Phase::Closed,
-        backup: path.backup,
+        backup: model.subflows[subflow].backup,
         segment_bytes: small(model.transport.segment_bytes),
         sender: Sender::new(&model.transport),
         receiver: Receiver::new(&model.transport, model.ip_version),
         controller,
+        ecn: Ecn::new(model.transport.ecn),
+        life: Life::default(),
+        stripped: 0,
         coupled,
         last_ack_us: 0,
         jitter,
         pacer: paces.then(Box::default),
         super_packet: model.transport.delayed_ack.is_some_and(|rule| rule.quick > 0).then(Box::default),
     }
+}
+
+/// The congestion control of a subflow, as it begins.
+pub(super) fn controller(model: &model::Connection, subflow: usize) -> Controller {
+    let congestion = &model.subflows[subflow].congestion;
+    let algorithm = anabranch_cc::find(&congestion.name).expect("the scenario checked the name");
+    Controller::new(algorithm, &congestion.params)
+}
+
+/// One bit per subflow that is not opened with the others.
+fn deferred(model: &model::Connection) -> u32 {
+    let subflows = model.subflows.iter().enumerate();
+    let waiting = subflows.filter(|(_, subflow)| subflow.start.is_some() || subflow.announced);
+    waiting.map(|(at, _)| 1 << at).sum()
+}
+
+/// The flags that middleboxes remove on a path. With MP_CAPABLE gone there is no MPTCP, and nothing else to remove.
+fn stripped(scenario: &Scenario, hops: &[Hop]) -> u16 {
+    let of_hop = |hop: &Hop| match *hop {
+        Hop::Wire { link, .. } => match scenario.links[link].strips {
+            Strips::Nothing => 0,
+            Strips::Joins => flags::MP_JOIN,
+            Strips::Mptcp => flags::MP_CAPABLE | flags::MP_JOIN,
+        },
+        Hop::Medium { .. } => 0,
+    };
+    hops.iter().fold(0, |all, hop| all | of_hop(hop))
 }
 
 /// The group and slot of a subflow whose algorithm couples; beyond eight it runs uncoupled.

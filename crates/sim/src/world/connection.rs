@@ -5,9 +5,9 @@ use anabranch_link::{Nanos, Rng};
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
 use crate::{
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
     scheduler::Scheduler,
-    tcp::{pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
+    tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
 };
 
 /// Where an endpoint is in its handshake.
@@ -39,6 +39,10 @@ pub(crate) struct Endpoint {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) controller: Controller,
+    pub(crate) ecn: Ecn,
+    pub(crate) life: Life,
+    /// Flags that a middlebox removes from packets on their way here.
+    pub(crate) stripped: u16,
     /// Coupling group of its side and slot in it.
     pub(crate) coupled: Option<(u32, u8)>,
     /// When the last acknowledgement of data came, in microseconds.
@@ -48,6 +52,17 @@ pub(crate) struct Endpoint {
     pub(crate) pacer: Option<Box<Pacer>>,
     /// For those whose receiver looks at PSH.
     pub(crate) super_packet: Option<Box<SuperPacket>>,
+}
+
+/// What has become of an endpoint so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Life {
+    /// How often its subflow has ended.
+    pub(crate) ended: u32,
+    /// Its address is gone: it neither sends nor answers.
+    pub(crate) absent: bool,
+    /// It announces its address (RFC 8684 section 3.4.1).
+    pub(crate) announces: bool,
 }
 
 /// Random processing time before each data packet.
@@ -74,6 +89,8 @@ pub(crate) struct Side {
     pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
     pub(crate) scheduler: Box<dyn Scheduler + Send>,
+    /// For those that do something about a full receive window.
+    pub(crate) remedy: Option<Box<Remedy>>,
 }
 
 /// A TCP or MPTCP connection.
@@ -89,6 +106,12 @@ pub(crate) struct Connection {
     pub(crate) join: Join,
     /// Whether the joins have been started.
     pub(crate) joining: bool,
+    /// One bit per subflow that is not opened with the others.
+    pub(crate) deferred: u32,
+    /// Whether it is MPTCP no more.
+    pub(crate) fell_back: bool,
+    /// Joins that the peer has not understood.
+    pub(crate) joins_refused: u32,
     pub(crate) opened_at: Nanos,
     /// When the last byte of a file reached the other application.
     pub(crate) completed_at: Option<Nanos>,

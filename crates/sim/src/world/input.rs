@@ -24,7 +24,7 @@ impl<K: Key> World<'_, K> {
         let meta = &mut connection.sides[index & 1].receive;
         let arrival =
             endpoint.receiver.accept(number, len, packet.data_seq, packet.tsval, |data_seq, len| {
-                meta.accept(unwrap(data_seq, meta.next), len);
+                meta.accept(unwrap(data_seq, meta.next), len, now);
             });
         if let Some(bytes) = connection.file_bytes
             && connection.completed_at.is_none()
@@ -125,7 +125,8 @@ impl<K: Key> World<'_, K> {
             *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));
         }
         let sacks = &ranges[..usize::from(blocks.len)];
-        let pure = !packet.has(flags::DATA);
+        // RFC 8684 section 3.4: a packet that signals something is no duplicate acknowledgement.
+        let pure = packet.flags & (flags::DATA | flags::SIGNAL) == 0;
         let ack = Ack { number, sacks, pure, echo_us: packet.tsecr, now_us };
         let mut absorbed = endpoint.sender.absorb(&ack);
         absorbed.owd_us = packet.tsval.wrapping_sub(packet.tsecr);
@@ -166,8 +167,8 @@ impl<K: Key> World<'_, K> {
         let sender = &mut self.endpoints[index].sender;
         match sender.judge(absorbed, self.now) {
             Verdict::Continue => {
-                if sender.state == CaState::Recovery {
-                    sender.reduce_window(absorbed);
+                if matches!(sender.state, CaState::Recovery | CaState::Cwr) {
+                    self.reduce(index, absorbed);
                 }
             }
             verdict => self.follow(index, verdict, absorbed),
@@ -179,8 +180,15 @@ impl<K: Key> World<'_, K> {
         match verdict {
             Verdict::Continue => {}
             Verdict::Enter => {
-                let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
-                let sender = &mut self.endpoints[index].sender;
+                let sender = &self.endpoints[index].sender;
+                // A mark of this window of data has reduced it already (RFC 3168 section 6.1.2).
+                let ssthresh = match sender.state {
+                    CaState::Cwr => sender.ssthresh,
+                    _ => self.congestion(index, absorbed, None, Controller::loss),
+                };
+                let endpoint = &mut self.endpoints[index];
+                endpoint.ecn.reduced();
+                let sender = &mut endpoint.sender;
                 sender.enter_recovery(ssthresh);
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
                 // silent, and a steady RTT would else time out just before its acknowledgement.
@@ -192,7 +200,11 @@ impl<K: Key> World<'_, K> {
                 self.endpoints[index].sender.undo(window);
                 self.recover(index, absorbed);
             }
+            Verdict::Repaired if self.endpoints[index].sender.state == CaState::Cwr => {
+                self.reduce(index, absorbed);
+            }
             Verdict::Repaired => {
+                self.endpoints[index].ecn.reduced();
                 let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
                 self.endpoints[index].sender.note_repaired(ssthresh);
                 self.congestion(index, absorbed, None, Controller::recovery_exit);

@@ -2,11 +2,14 @@
 
 #[cfg(test)]
 pub(crate) mod audit;
+mod blocked;
 mod build;
 mod congestion;
 mod connection;
 mod handshake;
 mod input;
+mod lifecycle;
+mod marks;
 mod output;
 mod timeouts;
 
@@ -26,6 +29,7 @@ use crate::{
     measure::Meter,
     net::Network,
     packet::{Packet, flags},
+    signal::Signal,
     trace::Trace,
 };
 use congestion::Idle;
@@ -92,13 +96,32 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let endpoint = sink as usize;
-        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN) != 0;
-        if handshake || self.endpoints[endpoint].phase != Phase::Established {
-            self.receive_handshake(endpoint, packet);
+        if packet.flags & flags::RARE != 0 || self.endpoints[endpoint].phase != Phase::Established {
+            self.receive_rare(endpoint, packet);
         } else if packet.has(flags::DATA) {
             self.receive_data(endpoint, packet);
         } else {
             self.receive_ack(endpoint, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn receive_rare(&mut self, endpoint: usize, packet: Packet) {
+        if Signal::of(&packet) == Some(Signal::Reset) {
+            self.net.sacks.take(packet.sack);
+            self.receive_reset(endpoint, packet);
+            return;
+        }
+        let packet = Packet { flags: packet.flags & !self.endpoints[endpoint].stripped, ..packet };
+        let signal = Signal::of(&packet);
+        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN) != 0;
+        if handshake || self.endpoints[endpoint].phase != Phase::Established {
+            self.receive_handshake(endpoint, packet);
+            return;
+        }
+        self.receive_marked(endpoint, packet);
+        if let Some(signal) = signal {
+            self.receive_signal(endpoint, signal);
         }
     }
 
@@ -127,6 +150,7 @@ impl<K: Key> World<'_, K> {
             TimerKind::Stop => {
                 self.connections[index].sides[0].send.stop();
             }
+            TimerKind::Event => self.carry_out(index),
             TimerKind::Change => {
                 let change = &self.scenario.changes[index];
                 self.net.change(time, change, index);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::emulator::testing::{MS, chain, wire};
-use anabranch_scenario::model::Link;
+use anabranch_scenario::model::{Link, Strips};
 use proptest::prelude::*;
 
 /// Deliveries as (due, buffer), and buffers of losses.
@@ -280,6 +280,7 @@ fn at_one_time_links_come_by_number_and_changes_last() {
         b: 1,
         forward: wire(8_000_000, 9 * MS),
         reverse: wire(8_000_000, 9 * MS),
+        strips: Strips::Nothing,
     };
     scenario.links = vec![link("first"), link("second")];
     scenario.changes = vec![Change { up: Some(false), ..change(10 * MS) }];
