@@ -6,6 +6,8 @@
 //! path whatever that interface is.
 
 mod layout;
+mod refusals;
+mod traffic;
 mod transport;
 
 use std::net::IpAddr;
@@ -15,6 +17,8 @@ use anabranch_scenario::model::{Hop, Nanos};
 /// What is to be built for one scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
+    /// The seed of the draws.
+    pub seed: u64,
     /// Nodes at which traffic begins or ends, in the scenario's order.
     pub hosts: Vec<Host>,
     /// Every path a packet can take, both directions; the pair of addresses is unique.

@@ -222,3 +222,73 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
     }
     assert!(planned >= 8, "only {planned} have a plan");
 }
+
+#[test]
+fn traffic_that_only_the_simulator_has_is_refused() {
+    let with = |traffic: &str| {
+        let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
+        refused(&TWO_PATHS.replace("subflow = [", &traffic))
+    };
+    let download = with(r#"kind = "file", size = "1 MB", direction = "download""#);
+    assert!(download.contains("connection up: ") && download.contains("\"upload\""), "{download}");
+    let flows = with(r#"kind = "flows", interval = "1 s", size = "1 kB""#);
+    assert!(flows.contains("workloads run in the simulator only"), "{flows}");
+    let relay = refused(&format!(
+        "{TWO_PATHS}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
+         [[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n"
+    ));
+    assert!(relay.contains("connection on: relays run in the simulator only"), "{relay}");
+}
+
+#[test]
+fn sources_and_exchanges_have_a_plan() {
+    for traffic in [
+        r#"kind = "cbr", rate = "1 Mbit/s", size = "1 kB""#,
+        r#"kind = "telemetry", period = "1 s", size = "200 B""#,
+        r#"kind = "request", response = "10 kB""#,
+    ] {
+        let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
+        assert_eq!(planned(&TWO_PATHS.replace("subflow = [", &traffic)).connections.len(), 1);
+    }
+}
+
+#[test]
+fn ecn_and_stale_subflows_are_sysctls_of_the_hosts() {
+    let set = |plan: &Plan, name: &str| {
+        let of_host = |host: &anabranch_bed::plan::Host| {
+            host.sysctls.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+        };
+        plan.hosts.iter().map(of_host).collect::<Vec<_>>()
+    };
+    let (ecn, stale) = ("net.ipv4.tcp_ecn", "net.mptcp.stale_loss_cnt");
+    let plain = planned(TWO_PATHS);
+    assert_eq!(set(&plain, ecn), [Some("0".to_owned()), Some("0".to_owned())]);
+    assert_eq!(set(&plain, stale), [None, None], "the kernel's own");
+    let wanted = planned(
+        &TWO_PATHS.replace("profile = \"linux\"", "profile = \"linux\"\necn = true\nstale_after = 2"),
+    );
+    assert_eq!(set(&wanted, ecn), [Some("1".to_owned()), Some("1".to_owned())]);
+    assert_eq!(set(&wanted, stale), [Some("2".to_owned()), Some("2".to_owned())]);
+}
+
+#[test]
+fn what_only_the_simulator_does_with_subflows_is_refused() {
+    let with = |from: &str, to: &str| refused(&TWO_PATHS.replace(from, to));
+    let transport = |key: &str| with("profile = \"linux\"", &format!("profile = \"linux\"\n{key} = true"));
+    for (text, about) in [
+        (transport("opportunistic_retransmission"), "Linux has no opportunistic_retransmission"),
+        (transport("penalisation"), "Linux has no penalisation"),
+        (with("backup = true", "announced = true"), "`announced`"),
+        (with("backup = true", "start = \"1 s\""), "`start`"),
+        (with("delay = \"5 ms\"", "strips = \"joins\", delay = \"5 ms\""), "`strips`"),
+        (
+            with(
+                "[transport]",
+                "event = [{ at = \"1 s\", connection = \"up\", subflow = \"cell\", action = \"close\" }]\n[transport]",
+            ),
+            "[[event]]",
+        ),
+    ] {
+        assert!(text.contains(about), "{text}");
+    }
+}

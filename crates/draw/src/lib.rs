@@ -1,7 +1,14 @@
-//! Streams of random numbers, and what is drawn from them: the same bits on every machine.
+//! What scenarios and links have in common: streams of random numbers, what is drawn from them, and how long bytes take.
+//! All of it gives the same bits on every machine.
 
+pub mod departures;
+pub mod distribution;
+mod rate;
 mod rng;
 
+pub use departures::{Departures, Pattern};
+pub use distribution::Distribution;
+pub use rate::ByteTime;
 pub use rng::{Probability, Rng, Streams};
 
 /// Time in nanoseconds.

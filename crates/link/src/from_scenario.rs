@@ -6,13 +6,11 @@
 //! and are part of the results: a wire has the number of its direction (which stays unused where the direction is
 //! shaped), then come the shaped links in the order of their directions, then the media.
 
-use anabranch_scenario::model::{
-    self, Change, ChangeTarget, Discipline, JitterDistribution, QueueLimit, Scenario,
-};
+use anabranch_scenario::model::{self, Change, ChangeTarget, Discipline, QueueLimit, Scenario};
 
 use crate::{
-    Distribution, Drop, Fate, Frame, GilbertElliott, JitterConfig, Limit, Loss, Medium, MediumConfig, NEVER,
-    Nanos, Probability, Rate, Rng, Shaped, ShapedConfig, Streams, Tally, Wire, WireConfig,
+    Drop, Fate, Frame, GilbertElliott, JitterConfig, JitterDistribution, Limit, Loss, Medium, MediumConfig,
+    NEVER, Nanos, Probability, Rate, Rng, Shaped, ShapedConfig, Streams, Tally, Wire, WireConfig,
     queue::{CoDelConfig, FqCoDelConfig, QueueConfig, RedConfig},
     shaped::ShapedStreams,
 };
@@ -385,9 +383,9 @@ fn bursts(loss: model::Loss) -> Option<GilbertElliott> {
 
 fn jitter(jitter: model::Jitter) -> JitterConfig {
     let distribution = match jitter.distribution {
-        JitterDistribution::Uniform => Distribution::Uniform,
-        JitterDistribution::Exponential => Distribution::Exponential,
-        JitterDistribution::Normal => Distribution::Normal,
+        model::JitterDistribution::Uniform => JitterDistribution::Uniform,
+        model::JitterDistribution::Exponential => JitterDistribution::Exponential,
+        model::JitterDistribution::Normal => JitterDistribution::Normal,
     };
     JitterConfig { range: jitter.range, distribution, reorder: jitter.reorder }
 }

@@ -10,7 +10,7 @@ use crate::{Nanos, Rng};
 
 /// How the further delay is distributed. The mean is half of the range with each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distribution {
+pub enum JitterDistribution {
     /// Uniform in `[0, range)`.
     Uniform,
     /// Exponential: not bounded by the range.
@@ -25,7 +25,7 @@ pub struct JitterConfig {
     /// Twice the mean of the further delay.
     pub range: Nanos,
     /// How it is distributed.
-    pub distribution: Distribution,
+    pub distribution: JitterDistribution,
     /// Whether packets may overtake.
     pub reorder: bool,
 }
@@ -40,9 +40,9 @@ impl JitterConfig {
     pub(crate) fn draw(&self, rng: &mut Rng) -> Nanos {
         let range = self.range as f64;
         match self.distribution {
-            Distribution::Uniform => rng.below(self.range),
-            Distribution::Exponential => (-libm::log(unit(rng)) * range / 2.0) as Nanos,
-            Distribution::Normal => {
+            JitterDistribution::Uniform => rng.below(self.range),
+            JitterDistribution::Exponential => (-libm::log(unit(rng)) * range / 2.0) as Nanos,
+            JitterDistribution::Normal => {
                 // Box and Muller (1958).
                 let radius = (-2.0 * libm::log(unit(rng))).sqrt();
                 let standard = radius * libm::cos(std::f64::consts::TAU * unit(rng));
@@ -61,7 +61,7 @@ mod tests {
     const DRAWS: u32 = 200_000;
 
     /// Mean and standard deviation of the draws, in ranges.
-    fn moments(distribution: Distribution) -> (f64, f64) {
+    fn moments(distribution: JitterDistribution) -> (f64, f64) {
         let jitter = JitterConfig { range: RANGE, distribution, reorder: false };
         let mut rng = Streams::new(21).stream("jitter");
         let draws: Vec<f64> = (0..DRAWS).map(|_| jitter.draw(&mut rng) as f64 / RANGE as f64).collect();
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn the_mean_is_half_of_the_range_within_four_standard_errors() {
         let deviations = [
-            (Distribution::Uniform, 1.0 / 12.0_f64.sqrt()),
-            (Distribution::Exponential, 0.5),
-            (Distribution::Normal, 1.0 / 6.0),
+            (JitterDistribution::Uniform, 1.0 / 12.0_f64.sqrt()),
+            (JitterDistribution::Exponential, 0.5),
+            (JitterDistribution::Normal, 1.0 / 6.0),
         ];
         for (distribution, deviation) in deviations {
             let (mean, measured) = moments(distribution);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn uniform_and_normal_draws_stay_in_the_range() {
         let mut rng = Streams::new(22).stream("jitter");
-        for distribution in [Distribution::Uniform, Distribution::Normal] {
+        for distribution in [JitterDistribution::Uniform, JitterDistribution::Normal] {
             let jitter = JitterConfig { range: 1000, distribution, reorder: false };
             assert!((0..DRAWS).all(|_| jitter.draw(&mut rng) <= 1000), "{distribution:?}");
         }
@@ -103,7 +103,8 @@ mod tests {
             let mut rng = Streams::new(42).stream("golden");
             [jitter.draw(&mut rng), jitter.draw(&mut rng)]
         };
-        let all = [Distribution::Uniform, Distribution::Exponential, Distribution::Normal].map(draws);
+        let all = [JitterDistribution::Uniform, JitterDistribution::Exponential, JitterDistribution::Normal]
+            .map(draws);
         assert_eq!(
             all,
             [[807_584, 1_793_570], [6_016_400, 3_622_654], [2_393_961, 1_817_663]],

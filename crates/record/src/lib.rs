@@ -23,6 +23,7 @@ pub mod metrics;
 pub mod model;
 mod pcap;
 pub mod pcapng;
+pub mod quantile;
 mod series;
 mod summary;
 

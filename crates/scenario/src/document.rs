@@ -1,9 +1,10 @@
 //! The whole file: its sections in order, then the paths.
 
+use crate::events;
 use crate::flows::{self, Context};
 use crate::interfaces::{self, Attachable};
 use crate::keys::SCENARIO;
-use crate::model::{Connection, Datagram, Hop, Measure, Nanos, Scenario};
+use crate::model::{Connection, Datagram, Hop, Join, Link, Measure, Nanos, Protocol, Scenario, Strips};
 use crate::names::Names;
 use crate::quantity::Dimension;
 use crate::reader::{Table, given};
@@ -11,7 +12,7 @@ use crate::routes::Graph;
 use crate::traces::Traces;
 use crate::transport::Settings;
 use crate::tree::{Item, Source};
-use crate::{Error, Loaded, overrides, topology};
+use crate::{Error, Loaded, overrides, relays, topology};
 
 pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
     let mut root = Item::parse_file(source)?;
@@ -59,13 +60,17 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     if connections.is_empty() && datagrams.is_empty() {
         return Err(top.error("nothing to run; expected at least one [[connection]] or [[datagram]]"));
     }
+    let relays = top.tables("relay")?;
+    let relays = relays::relays(&relays, &mut connections, family_limit, &mut flow_names)?;
     let changes = topology::changes(&top.tables("change")?, &link_names, &links, &media)?;
+    let events = events::read(&top.tables("event")?, &flow_names, &connections)?;
     let attachable = Attachable { nodes: &node_names, names: &link_names, links: &links, media: &media };
     let interfaces = interfaces::interfaces(&top.tables("interface")?, &attachable, family_limit)?;
     check_bins(&top, duration, &measure, !interfaces.is_empty())?;
 
     let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
     distribute(paths, &mut connections, &mut datagrams);
+    check_stripped(&top, &connections, &links)?;
     Ok(Scenario {
         name,
         title,
@@ -81,7 +86,33 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
         traces: Vec::new(),
         changes,
         interfaces,
+        relays,
+        events,
     })
+}
+
+/// A connection that may fall back to TCP must not have joined before it can know.
+fn check_stripped(top: &Table<'_>, connections: &[Connection], links: &[Link]) -> Result<(), Error> {
+    let hasty = |flow: &&Connection| {
+        flow.protocol == Protocol::Mptcp
+            && flow.subflows.len() > 1
+            && flow.transport.join == Join::Immediately
+    };
+    for connection in connections.iter().filter(hasty) {
+        let hops = connection.subflows.iter().flat_map(|subflow| &subflow.hops);
+        let mut stripping = hops.filter_map(|hop| match hop {
+            Hop::Wire { link, .. } => Some(&links[*link]).filter(|link| link.strips != Strips::Nothing),
+            Hop::Medium { .. } => None,
+        });
+        if let Some(link) = stripping.next() {
+            let what = format!(
+                "{} joins its subflows at once, but {} strips options; expected transport.join = \"established\"",
+                connection.name, link.name
+            );
+            return Err(top.error_at("connection", &what));
+        }
+    }
+    Ok(())
 }
 
 /// Gives the paths to their owners: subflows in order, then datagram flows.
@@ -106,6 +137,7 @@ fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
             interval: 100_000_000,
             energy_bin: 100_000_000,
             memory: false,
+            head_of_line: false,
         });
     };
     let measure = Measure {
@@ -114,6 +146,7 @@ fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
         interval: given(table.quantity("interval")?),
         energy_bin: given(table.quantity("energy_bin")?),
         memory: given(table.boolean("memory")?),
+        head_of_line: given(table.boolean("head_of_line")?),
     };
     if measure.to > duration {
         let what =

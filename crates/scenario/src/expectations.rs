@@ -21,6 +21,8 @@ impl Kind {
             Kind::Quantity { dimension, .. } => noun(dimension).to_owned(),
             Kind::Limit { dimension, .. } => format!("{} or `\"unlimited\"`", noun(dimension)),
             Kind::Queue => "packets, size or `\"unlimited\"`".to_owned(),
+            Kind::Thousandths { .. } => "number".to_owned(),
+            Kind::Draw { dimension, .. } => format!("{} or table", noun(dimension)),
             Kind::Probability => "probability".to_owned(),
             Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Kind::When => "time or `\"uniform(from, to)\"`".to_owned(),
@@ -56,6 +58,16 @@ impl Kind {
             Kind::Queue => format!(
                 "\"100 packets\", a size such as \"64 kB\" (units: {}) or \"unlimited\"",
                 Bytes.symbols().join(", ")
+            ),
+            Kind::Thousandths { min, max } => format!(
+                "a number from {} to {} such as 1.5, with at most three decimals",
+                f64::from(*min) / 1e3,
+                f64::from(*max) / 1e3
+            ),
+            Kind::Draw { dimension, .. } => format!(
+                "{}, or a table such as {{ distribution = \"exponential\", mean = {:?} }}",
+                with_units(*dimension),
+                dimension.example()
             ),
             Kind::Probability => "a number from 0 to 1 or a percentage such as \"0.1 %\"".to_owned(),
             Kind::OneOf(words) => format!("one of {}", words.join(", ")),

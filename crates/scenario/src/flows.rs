@@ -5,13 +5,15 @@ use std::rc::Rc;
 use crate::Error;
 use crate::congestion;
 use crate::model::{
-    Congestion, Connection, Datagram, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic, Transport, When,
+    Congestion, Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic,
+    Transport, When,
 };
 use crate::names::{Names, Pattern};
 use crate::quantity::Dimension;
 use crate::reader::{Reference, Table, given};
 use crate::routes::{Graph, Leg};
 use crate::topology::{Family, check_references, insert};
+use crate::traffic;
 use crate::transport::{self, Settings};
 use crate::tree::{Place, Source};
 
@@ -97,6 +99,8 @@ struct SubflowTemplate {
     name: String,
     via: Via,
     backup: bool,
+    start: Option<Nanos>,
+    announced: bool,
     congestion: Congestion,
 }
 
@@ -120,8 +124,8 @@ pub(crate) fn connections(
         let subflows = subflows(table, family, protocol)?;
         let scheduler = given(table.one_of("scheduler")?);
         let traffic = match table.table("traffic")? {
-            None => Traffic::Ftp { start: When::At(0), stop: None },
-            Some(traffic) => read_traffic(&traffic)?,
+            None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
+            Some(table) => traffic::read(&table, context)?,
         };
         let transport: Transport = transport::resolve(table, protocol, ip_version, settings)?;
         for index in 0..family.members {
@@ -135,10 +139,13 @@ pub(crate) fn connections(
                 name: template.name.clone(),
                 hops: Vec::new(),
                 backup: template.backup,
+                start: template.start,
+                announced: template.announced,
                 congestion: template.congestion.clone(),
             });
             connections.push(Connection {
                 name,
+                member_of: None,
                 protocol,
                 ip_version,
                 from,
@@ -172,7 +179,8 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
     if inner.is_empty() {
         let via = Via { points: Vec::new(), place: table.place(), path: table.path().into() };
         let congestion = common.ok_or_else(|| table.missing("congestion"))?;
-        return Ok(vec![SubflowTemplate { name: "0".to_owned(), via, backup: false, congestion }]);
+        let (name, backup, start, announced) = ("0".to_owned(), false, None, false);
+        return Ok(vec![SubflowTemplate { name, via, backup, start, announced, congestion }]);
     }
     if protocol == Protocol::Tcp && inner.len() > 1 {
         let what =
@@ -202,35 +210,26 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
                 subflow.error_at("backup", "tcp has no backup subflows; expected protocol = \"mptcp\"")
             );
         }
-        subflows.push(SubflowTemplate { name, via: Via::read(subflow, family)?, backup, congestion });
+        let (start, announced) = read_opening(subflow, at == 0)?;
+        let via = Via::read(subflow, family)?;
+        subflows.push(SubflowTemplate { name, via, backup, start, announced, congestion });
     }
     Ok(subflows)
 }
 
-fn read_traffic(table: &Table<'_>) -> Result<Traffic, Error> {
-    let start = given(table.when("start")?);
-    let latest = match start {
-        When::At(at) => at,
-        When::Uniform { to, .. } => to,
-    };
-    let (stop, size) = (table.quantity("stop")?, table.quantity("size")?);
-    if given(table.one_of("kind")?) == "file" {
-        if stop.is_some() {
-            return Err(
-                table.error_at("stop", "a file ends by itself; expected no such key, or kind = \"ftp\"")
-            );
+/// When a subflow is opened if not as soon as it may, and whether it waits for its address to be announced.
+fn read_opening(subflow: &Table<'_>, first: bool) -> Result<(Option<Nanos>, bool), Error> {
+    let (start, announced) = (subflow.quantity("start")?, given(subflow.boolean("announced")?));
+    for (key, given) in [("start", start.is_some()), ("announced", announced)] {
+        if given && first {
+            let what = "the first subflow opens with the connection; expected no such key, or traffic.start";
+            return Err(subflow.error_at(key, what));
         }
-        return Ok(Traffic::File { start, bytes: size.ok_or_else(|| table.missing("size"))? });
     }
-    if size.is_some() {
-        return Err(table.error_at("size", "ftp is unlimited; expected no such key, or kind = \"file\""));
+    if start.is_some() && announced {
+        return Err(subflow.error_at("start", "beside announced; expected one of the two"));
     }
-    if let Some(stop) = stop.filter(|stop| *stop <= latest) {
-        let (stop, start) = (Dimension::Time.show(stop), Dimension::Time.show(latest));
-        return Err(table
-            .error_at("stop", &format!("{stop} is not after the start at {start}; expected a later time")));
-    }
-    Ok(Traffic::Ftp { start, stop })
+    Ok((start, announced))
 }
 
 pub(crate) fn datagrams(
@@ -251,6 +250,7 @@ pub(crate) fn datagrams(
         let rate_bps = given(table.quantity("rate")?);
         let packet_bytes = given(table.small("packet")?);
         let ip_version = read_ip(table)?;
+        let pattern = traffic::pattern(table)?;
         for index in 0..family.members {
             let name = name.name(index);
             insert(names, table, "name", "connection or datagram flow", &name)?;
@@ -267,6 +267,7 @@ pub(crate) fn datagrams(
                 ip_version,
                 on,
                 phase_jitter,
+                pattern,
             });
         }
     }

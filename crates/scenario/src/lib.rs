@@ -7,6 +7,7 @@
 mod congestion;
 mod decimal;
 mod document;
+mod events;
 mod expectations;
 mod flows;
 mod interfaces;
@@ -18,13 +19,16 @@ mod overrides;
 mod quantity;
 mod reader;
 mod reference;
+mod relays;
 mod routes;
 mod schema;
 mod shaping;
 mod topology;
 mod traces;
+mod traffic;
 mod transport;
 mod tree;
+pub mod workload;
 
 use std::fs::File;
 use std::io::Read;

@@ -16,6 +16,14 @@ pub(crate) struct Table<'a> {
     entries: &'a [Entry],
 }
 
+/// A value that may be drawn.
+pub(crate) enum Draw<'a> {
+    /// Always the same.
+    Fixed(u64),
+    /// From the distribution in this table.
+    Table(Table<'a>),
+}
+
 /// The value of a key that is required or has a default.
 pub(crate) fn given<T>(value: Option<T>) -> T {
     value.expect("the key is required or has a default")
@@ -144,6 +152,36 @@ impl<'a> Table<'a> {
     /// A quantity in base units that fits 32 bits.
     pub(crate) fn small(&self, name: &str) -> Result<Option<u32>, Error> {
         Ok(self.quantity(name)?.map(|value| u32::try_from(value).expect("the key table bounds it")))
+    }
+
+    /// A plain number, in thousandths.
+    pub(crate) fn thousandths(&self, name: &str) -> Result<Option<u32>, Error> {
+        self.value(name, |key, item| {
+            let Kind::Thousandths { min, max } = key.kind else { unreachable!("{name} is a plain number") };
+            let value = match &item.value {
+                Value::Integer(Number { decimal: Ok(decimal), .. })
+                | Value::Float(Number { decimal: Ok(decimal), .. }) => decimal.times(1000).ok(),
+                _ => None,
+            };
+            value
+                .and_then(|value| u32::try_from(value).ok())
+                .filter(|value| (min..=max).contains(value))
+                .ok_or_else(|| self.wrong(key, name, item, item.describe()))
+        })
+    }
+
+    /// A quantity, or the table of a distribution.
+    pub(crate) fn draw(&self, name: &str) -> Result<Option<Draw<'a>>, Error> {
+        let Kind::Draw { dimension, min, max, section } = self.section.key(name).kind else {
+            unreachable!("{name} is a quantity or a distribution")
+        };
+        if let Some(item) = self.item(name)
+            && let Value::Table(_) = item.value
+        {
+            return Table::new(self.source, section, &self.path_of(name), item)
+                .map(|table| Some(Draw::Table(table)));
+        }
+        self.value(name, |key, item| self.bounded(key, name, item, dimension, min, max).map(Draw::Fixed))
     }
 
     /// A limit; the inner `None` is "unlimited".

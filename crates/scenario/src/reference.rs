@@ -55,9 +55,10 @@ fn section_text(section: &'static Section, heading: &str, seen: &mut Vec<&'stati
             format!("{}.{}", section.name, key.name)
         };
         match &key.kind {
-            Kind::Table(inner) | Kind::TableOrOff(inner) | Kind::OrTable(_, inner) => {
-                section_text(inner, &format!("[{path}]"), seen, out)
-            }
+            Kind::Table(inner)
+            | Kind::TableOrOff(inner)
+            | Kind::OrTable(_, inner)
+            | Kind::Draw { section: inner, .. } => section_text(inner, &format!("[{path}]"), seen, out),
             Kind::Tables(inner) => section_text(inner, &format!("[[{path}]]"), seen, out),
             _ => {}
         }

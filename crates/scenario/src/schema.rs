@@ -64,6 +64,13 @@ fn kind_schema(kind: &Kind) -> Value {
             let (packets, bytes) = (quantity_pattern(Dimension::Packets), quantity_pattern(Dimension::Bytes));
             text_like(&format!("^({packets}|{bytes}|unlimited)$"))
         }
+        Kind::Thousandths { min, max } => {
+            json!({ "type": "number", "minimum": f64::from(*min) / 1e3, "maximum": f64::from(*max) / 1e3 })
+        }
+        Kind::Draw { dimension, section, .. } => json!({ "anyOf": [
+            text_like(&format!("^{}$", quantity_pattern(*dimension))),
+            section_schema(section),
+        ] }),
         Kind::Probability => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": format!(r"^{NUMBER}\s*%$") },

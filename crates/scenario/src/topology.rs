@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::medium::{check_change as check_medium_change, medium};
-use crate::model::{Change, ChangeTarget, Link, Medium, Node, Wire};
+use crate::model::{Change, ChangeTarget, Link, Medium, Node, Strips, Wire};
 use crate::names::{Names, Pattern};
 use crate::quantity::shown;
 use crate::reader::{Reference, Table, given};
@@ -125,6 +125,11 @@ pub(crate) fn links(
             None => forward,
             Some(table) => reverse(&table, forward, traces)?,
         };
+        let strips = match given(table.one_of("strips")?) {
+            "joins" => Strips::Joins,
+            "mptcp" => Strips::Mptcp,
+            _ => Strips::Nothing,
+        };
         for index in 0..family.members {
             let link_name = match &name {
                 Some(name) => name.pattern.name(index),
@@ -137,7 +142,7 @@ pub(crate) fn links(
                 return Err(table
                     .error_at("between", "the link joins a node to itself; expected two different nodes"));
             }
-            links.push(Link { name: link_name, a, b, forward, reverse });
+            links.push(Link { name: link_name, a, b, forward, reverse, strips });
         }
     }
     Ok(links)

@@ -60,9 +60,13 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
         recovery: Recovery::Sack,
         prr: false,
         undo: false,
+        ecn: false,
+        opportunistic_retransmission: false,
+        penalisation: false,
         receive_buffer: None,
         receive_buffer_tuning: false,
         send_buffer: None,
+        stale_after: None,
         pacing: false,
         join: Join::Established,
         send_jitter: 0,
@@ -87,7 +91,8 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
         // TCP_DELACK_MIN, TCP_RTO_MIN and TCP_RTO_MAX; the third values of tcp_rmem (newer kernels have 32 MiB, which
         // changes nothing behind this send buffer) and tcp_wmem. The kernel charges its own overhead per packet to
         // these buffers, the simulator counts payload. Linux paces Reno and CUBIC only under the queue discipline fq
-        // or with SO_MAX_PACING_RATE.
+        // or with SO_MAX_PACING_RATE. It answers a peer that asks for ECN but does not ask by itself (tcp_ecn = 2), so
+        // two of them do without; its MPTCP neither retransmits opportunistically nor penalises.
         Profile::Linux => Transport {
             segment_bytes: MTU - headers - dss_data_linux,
             header_bytes: headers + dss_data_linux,
@@ -126,8 +131,12 @@ pub(crate) struct Settings {
     recovery: Option<Recovery>,
     prr: Option<bool>,
     undo: Option<bool>,
+    ecn: Option<bool>,
+    opportunistic_retransmission: Option<bool>,
+    penalisation: Option<bool>,
     receive_buffer: Option<Option<u64>>,
     receive_buffer_tuning: Option<bool>,
+    stale_after: Option<u32>,
     pacing: Option<bool>,
     send_buffer: Option<Option<u64>>,
     join: Option<Join>,
@@ -173,8 +182,12 @@ impl Settings {
             recovery: table.one_of("recovery")?.map(recovery),
             prr: table.boolean("prr")?,
             undo: table.boolean("undo")?,
+            ecn: table.boolean("ecn")?,
+            opportunistic_retransmission: table.boolean("opportunistic_retransmission")?,
+            penalisation: table.boolean("penalisation")?,
             receive_buffer: table.limit("receive_buffer")?,
             receive_buffer_tuning: table.boolean("receive_buffer_tuning")?,
+            stale_after: table.integer("stale_after")?.map(|n| n as u32),
             pacing: table.boolean("pacing")?,
             send_buffer: table.limit("send_buffer")?,
             join: table.one_of("join")?.map(join),
@@ -204,8 +217,12 @@ impl Settings {
         set(&mut to.recovery, self.recovery);
         set(&mut to.prr, self.prr);
         set(&mut to.undo, self.undo);
+        set(&mut to.ecn, self.ecn);
+        set(&mut to.opportunistic_retransmission, self.opportunistic_retransmission);
+        set(&mut to.penalisation, self.penalisation);
         set(&mut to.receive_buffer, self.receive_buffer);
         set(&mut to.receive_buffer_tuning, self.receive_buffer_tuning);
+        set(&mut to.stale_after, self.stale_after.map(Some));
         set(&mut to.pacing, self.pacing);
         set(&mut to.send_buffer, self.send_buffer);
         set(&mut to.join, self.join);

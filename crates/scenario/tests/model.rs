@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anabranch_policy::energy::{Linear, Radio};
 use anabranch_scenario::model::{
-    Attachment, ChangeTarget, DelayedAck, Hop, IpVersion, Join, Loss, Protocol, QueueLimit, Recovery,
-    RtoRule, Scenario, Traffic, When,
+    Action, Attachment, ChangeTarget, DelayedAck, Direction, Hop, IpVersion, Join, Loss, Protocol,
+    QueueLimit, Recovery, RtoRule, Scenario, Traffic, When,
 };
 use anabranch_scenario::{FILE_BYTES_MAX, load, load_path};
 
@@ -92,7 +92,7 @@ fn defaults_are_those_of_the_reference() {
     assert_eq!(air.basic_rate_bps, 2_000_000);
     let flow = &scenario.connections[0];
     assert_eq!((flow.protocol, flow.scheduler.as_str()), (Protocol::Tcp, "minrtt"));
-    assert_eq!(flow.traffic, Traffic::Ftp { start: When::At(0), stop: None });
+    assert_eq!(flow.traffic, Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload });
     assert_eq!(
         (flow.subflows.len(), flow.subflows[0].name.as_str(), flow.subflows[0].backup),
         (1, "0", false)
@@ -510,4 +510,52 @@ radio = "wifi"
     let scenario = scenario(&[HEAD, &links, flows]);
     let delivered = |index| if index == 0 { 5 } else { 100 };
     assert_eq!(scenario.delivered_over_interfaces(delivered, delivered), 5);
+}
+
+#[test]
+fn events_of_the_file_and_late_subflows_are_in_order_of_time() {
+    let flow = r#"
+[[connection]]
+name = "flow"
+from = "A"
+to = "D"
+protocol = "mptcp"
+congestion = "reno"
+subflow = [{}, { start = "3 s" }, { announced = true }]
+[[event]]
+at = "5 s"
+connection = "flow"
+subflow = "2"
+action = "remove"
+[[event]]
+at = "2 s"
+connection = "flow"
+subflow = "1"
+action = "backup"
+"#;
+    let scenario = scenario(&[HEAD, &wire("w", "A", "D"), flow]);
+    let events: Vec<_> =
+        scenario.events.iter().map(|event| (event.at, event.subflow, event.action)).collect();
+    let second = 1_000 * MS;
+    assert_eq!(
+        events,
+        [(2 * second, 1, Action::Backup), (3 * second, 1, Action::Open), (5 * second, 2, Action::Remove)]
+    );
+    let announced: Vec<bool> =
+        scenario.connections[0].subflows.iter().map(|subflow| subflow.announced).collect();
+    assert_eq!(announced, [false, false, true]);
+}
+
+#[test]
+fn no_profile_marks_penalises_or_retransmits_early_by_itself() {
+    for profile in ["ns2", "rfc", "linux"] {
+        let transport = format!("[transport]\nprofile = {profile:?}\n");
+        let of_file = scenario(&[HEAD, &transport, &wire("w", "A", "D"), FLOW]).connections[0].transport;
+        assert!(!of_file.ecn && !of_file.opportunistic_retransmission && !of_file.penalisation);
+        assert_eq!(of_file.stale_after, None);
+    }
+    let keys = "[transport]\necn = true\nopportunistic_retransmission = true\npenalisation = true\nstale_after = 4\n";
+    let of_file = scenario(&[HEAD, keys, &wire("w", "A", "D"), FLOW]).connections[0].transport;
+    assert!(of_file.ecn && of_file.opportunistic_retransmission && of_file.penalisation);
+    assert_eq!(of_file.stale_after, Some(4));
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anabranch_scenario::model::{Datagram, Hop, Loss, QueueLimit, Scenario, Traffic, When};
+use anabranch_scenario::model::{Datagram, Direction, Hop, Loss, QueueLimit, Scenario, Traffic, When};
 use anabranch_scenario::{load_path, schema};
 
 fn root() -> PathBuf {
@@ -165,10 +165,20 @@ fn the_benchmarks_are_as_measured_with_the_peers() {
     }));
     let second = 1_000_000_000;
     assert!(a.connections.iter().all(|flow| {
-        flow.traffic == Traffic::Ftp { start: When::Uniform { from: 0, to: second }, stop: None }
+        flow.traffic
+            == Traffic::Ftp {
+                start: When::Uniform { from: 0, to: second },
+                stop: None,
+                direction: Direction::Upload,
+            }
     }));
     assert!(b.connections.iter().all(|flow| {
-        flow.traffic == Traffic::Ftp { start: When::Uniform { from: 0, to: 2 * second }, stop: None }
+        flow.traffic
+            == Traffic::Ftp {
+                start: When::Uniform { from: 0, to: 2 * second },
+                stop: None,
+                direction: Direction::Upload,
+            }
     }));
     assert!(a.connections.iter().chain(&b.connections).all(|flow| flow.transport.send_jitter == 8_000));
     let meter = &c.connections[0];

@@ -1,6 +1,6 @@
-//! UDP flows: packets of fixed size at a constant rate, during given intervals.
+//! UDP flows: packets of fixed size that leave as `anabranch_draw::departures` says.
 
-use anabranch_link::{ByteTime, NEVER, Nanos, Rng};
+use anabranch_draw::{Departures, Nanos, Streams};
 use anabranch_scenario::model::Datagram;
 
 use crate::packet::{NO_SACK, Packet, flags};
@@ -9,34 +9,31 @@ use crate::packet::{NO_SACK, Packet, flags};
 pub(crate) struct DatagramFlow {
     route: u32,
     bytes: u16,
-    gap: Nanos,
-    /// Intervals with their phase drawn, the current one first.
-    on: std::collections::VecDeque<(Nanos, Nanos)>,
+    departures: Departures,
     pub(crate) sent: u64,
     pub(crate) received: u64,
     pub(crate) received_bytes: u64,
 }
 
 impl DatagramFlow {
-    pub(crate) fn new(model: &Datagram, route: u32, rng: &mut Rng) -> Self {
+    pub(crate) fn new(model: &Datagram, route: u32, streams: Streams) -> Self {
         Self {
             route,
             bytes: u16::try_from(model.packet_bytes).expect("the scenario checked the size"),
-            gap: ByteTime::new(model.rate_bps).of(model.packet_bytes).max(1),
-            on: model.intervals(|bound| rng.below(bound)).collect(),
+            departures: model.departures(streams),
             sent: 0,
             received: 0,
             received_bytes: 0,
         }
     }
 
-    /// When the first packet leaves; [`NEVER`] if none does.
+    /// When the first packet leaves; [`anabranch_draw::NEVER`] if none does.
     pub(crate) fn first(&self) -> Nanos {
-        self.on.front().map_or(NEVER, |&(from, _)| from)
+        self.departures.due()
     }
 
-    /// The packet that leaves at `now`, and when the next one does.
-    pub(crate) fn send(&mut self, now: Nanos, index: u32) -> (Packet, Nanos) {
+    /// The packet that is due, and when the next one leaves.
+    pub(crate) fn send(&mut self, index: u32) -> (Packet, Nanos) {
         let packet = Packet {
             route: self.route,
             seq: self.sent as u32,
@@ -51,13 +48,8 @@ impl DatagramFlow {
             flags: flags::DATAGRAM,
         };
         self.sent += 1;
-        let next = now + self.gap;
-        let (_, ends) = *self.on.front().expect("the flow is on");
-        if next < ends {
-            return (packet, next);
-        }
-        self.on.pop_front();
-        (packet, self.first())
+        self.departures.advance();
+        (packet, self.departures.due())
     }
 
     /// A packet has reached the other end.
@@ -70,7 +62,7 @@ impl DatagramFlow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_link::Streams;
+    use anabranch_draw::{NEVER, Pattern};
 
     const MS: Nanos = 1_000_000;
 
@@ -85,8 +77,9 @@ mod tests {
             ip_version: anabranch_scenario::model::IpVersion::V4,
             on,
             phase_jitter,
+            pattern: Pattern::Cbr,
         };
-        DatagramFlow::new(&model, 0, &mut Streams::new(1).stream("cbr"))
+        DatagramFlow::new(&model, 0, Streams::new(1))
     }
 
     fn times(mut flow: DatagramFlow) -> Vec<Nanos> {
@@ -94,7 +87,7 @@ mod tests {
         let mut at = flow.first();
         while at != NEVER {
             times.push(at);
-            at = flow.send(at, 0).1;
+            at = flow.send(0).1;
         }
         times
     }

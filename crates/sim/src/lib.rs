@@ -3,6 +3,7 @@
 //! A run is a function of a scenario and a seed. The clock is a count of nanoseconds; simultaneous events
 //! have a fixed order; every random number comes from a stream that the seed and a name determine.
 
+mod app;
 mod datagram;
 mod engine;
 mod measure;
@@ -10,6 +11,7 @@ mod mptcp;
 mod net;
 mod packet;
 mod scheduler;
+mod signal;
 #[cfg(test)]
 mod swarm;
 mod tcp;
@@ -22,7 +24,7 @@ mod world;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use anabranch_record::model::Measurements;
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::{model::Scenario, workload};
 
 use engine::heads::Key;
 use watch::Watch;
@@ -57,6 +59,7 @@ pub fn run(scenario: &Scenario, seed: u64, control: &Control) -> Result<Measurem
 }
 
 fn run_with<K: Key>(scenario: &Scenario, seed: u64, control: &Control) -> Result<Measurements, Interrupted> {
+    let scenario = &*workload::expand(scenario, seed);
     let mut world = World::<K>::new(scenario, seed);
     world.run(control)?;
     Ok(world.measurements())
@@ -68,6 +71,7 @@ fn run_with<K: Key>(scenario: &Scenario, seed: u64, control: &Control) -> Result
 /// # Errors
 /// [`Interrupted`] if `control.cancel` was set before the end.
 pub fn trace(scenario: &Scenario, seed: u64, limit: usize, control: &Control) -> Result<String, Interrupted> {
+    let scenario = &*workload::expand(scenario, seed);
     let mut world = World::<u128>::new(scenario, seed);
     world.watch = Some(Box::new(Watch::tracing(limit)));
     world.net.log_drops();

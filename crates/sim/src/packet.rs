@@ -22,6 +22,8 @@ pub(crate) mod flags {
     pub(crate) const DATAGRAM: u16 = 1 << 7;
     /// Ends what the application has written (RFC 9293 section 3.9.1, PSH).
     pub(crate) const PUSH: u16 = 1 << 9;
+    /// A window update or a probe: never a duplicate acknowledgement (RFC 5681 section 2, condition e).
+    pub(crate) const ABOUT_WINDOW: u16 = 1 << 15;
     /// A retransmission (for traces; receivers do not look).
     pub(crate) const RETRANSMIT: u16 = 1 << 8;
     /// Of a transport that understands marks (RFC 3168 section 5, ECT).
@@ -30,8 +32,12 @@ pub(crate) mod flags {
     pub(crate) const CE: u16 = 1 << 11;
     /// Reports a mark (RFC 3168 section 6.1, ECE).
     pub(crate) const ECE: u16 = 1 << 12;
-    /// Answers a report (RFC 3168 section 6.1, CWR).
+    /// Answers a report: the window has been reduced (RFC 3168 section 6.1, CWR).
     pub(crate) const CWR: u16 = 1 << 13;
+    /// Carries a [`Signal`](crate::signal::Signal) in `data_seq`.
+    pub(crate) const SIGNAL: u16 = 1 << 14;
+    /// A packet with any of these is not a plain segment or acknowledgement.
+    pub(crate) const RARE: u16 = SYN | MP_JOIN | CE | ECE | CWR | SIGNAL | ABOUT_WINDOW;
 }
 
 /// No SACK blocks.
@@ -74,6 +80,16 @@ impl Frame for Packet {
     /// Every subflow and direction has a route of its own, and on one link every packet of it is at the same place.
     fn flow(&self) -> u64 {
         u64::from(self.route)
+    }
+
+    #[inline]
+    fn is_ecn_capable(&self) -> bool {
+        self.has(flags::ECT)
+    }
+
+    #[inline]
+    fn mark(&mut self) {
+        self.flags |= flags::CE;
     }
 }
 

@@ -4,11 +4,17 @@
 
 use std::fmt::Write as _;
 
+use anabranch_link::Frame as _;
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_scenario::model::Scenario;
 use proptest::{collection::vec, option::of, prelude::*, sample::select};
 
-use crate::{Control, run, run_with, world::audit};
+use crate::{
+    Control,
+    packet::Packet,
+    run, run_with,
+    world::audit::{self, run_marked},
+};
 
 /// A plain link.
 const PLAIN: &str = "queue = \"QUEUE\"\nloss = LOSS";
@@ -33,6 +39,24 @@ struct Path {
     radio: Option<Radio>,
     congestion: &'static str,
     backup: bool,
+    opening: Opening,
+    strips: &'static str,
+}
+
+/// When a further subflow is opened.
+#[derive(Clone, Debug)]
+enum Opening {
+    AsSoonAsItMay,
+    At(u64),
+    Announced,
+}
+
+/// What happens to a subflow.
+#[derive(Clone, Debug)]
+struct Event {
+    at_ms: u64,
+    path: usize,
+    action: &'static str,
 }
 
 /// How the stations of a first hop by radio share it.
@@ -101,6 +125,10 @@ struct Settings {
     send_jitter_us: u64,
     pacing: bool,
     ip: &'static str,
+    ecn: bool,
+    opportunistic_retransmission: bool,
+    penalisation: bool,
+    stale_after: Option<u64>,
 }
 
 /// A scenario with one file transfer.
@@ -109,8 +137,10 @@ struct Plan {
     tcp: bool,
     paths: Vec<Path>,
     changes: Vec<Change>,
+    events: Vec<Event>,
     settings: Settings,
     file_bytes: u64,
+    direction: &'static str,
     cross_traffic: Cross,
     /// Energy and memory are measured.
     metered: bool,
@@ -120,14 +150,27 @@ struct Plan {
 #[derive(Clone, Debug)]
 enum Cross {
     Nothing,
-    Datagrams,
+    /// With this pattern.
+    Datagrams(&'static str),
     Tcp(&'static str),
+    /// An application with this traffic, over TCP or over all paths.
+    Application {
+        traffic: &'static str,
+        mptcp: bool,
+    },
+    /// A file to D and, by a relay, back to S.
+    Relay {
+        receive_kb: u64,
+        buffer_kb: u64,
+        delay_ms: u64,
+    },
 }
 
 impl Plan {
     fn toml(&self) -> String {
         let paths = if self.tcp { &self.paths[..1] } else { &self.paths[..] };
-        let mut text = "name = \"swarm\"\nduration = \"4 h\"\nmeasure.interval = \"10 min\"\n".to_owned();
+        let mut text = "name = \"swarm\"\nduration = \"4 h\"\n".to_owned();
+        text += "measure.interval = \"10 min\"\nmeasure.head_of_line = true\n";
         if self.metered {
             text += "measure.energy_bin = \"7 min\"\nmeasure.memory = true\n";
         }
@@ -148,16 +191,25 @@ impl Plan {
             }
             add(&format!("[[link]]\nname = \"last{i}\"\nbetween = [\"A{i}\", \"D\"]"));
             add("rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\nqueue = \"unlimited\"");
+            if self.settings.join == "established" {
+                add(&format!("strips = \"{}\"", path.strips));
+            }
         }
         let protocol = if self.tcp { "tcp" } else { "mptcp" };
         add("[[connection]]\nname = \"file\"\nfrom = \"S\"\nto = \"D\"");
         add(&format!("ip = \"{}\"", self.settings.ip));
         add(&format!("protocol = \"{protocol}\"\nscheduler = \"{}\"", self.settings.scheduler));
-        add(&format!("traffic = {{ kind = \"file\", size = \"{} B\" }}", self.file_bytes));
+        let (bytes, direction) = (self.file_bytes, self.direction);
+        add(&format!("traffic = {{ kind = \"file\", size = \"{bytes} B\", direction = \"{direction}\" }}"));
         for (i, path) in paths.iter().enumerate() {
             add(&format!("[[connection.subflow]]\nvia = [\"A{i}\"]\ncongestion = \"{}\"", path.congestion));
             if !self.tcp {
                 add(&format!("backup = {}", path.backup));
+            }
+            match path.opening {
+                Opening::At(ms) if i > 0 => add(&format!("start = \"{ms} ms\"")),
+                Opening::Announced if i > 0 => add("announced = true"),
+                _ => {}
             }
         }
         if let Cross::Tcp(congestion) = self.cross_traffic {
@@ -165,9 +217,29 @@ impl Plan {
             add("traffic = { kind = \"file\", size = \"100 kB\", start = \"100 ms\" }");
             add(&format!("congestion = \"{congestion}\""));
         }
-        if let Cross::Datagrams = self.cross_traffic {
+        if let Cross::Application { traffic, mptcp } = self.cross_traffic {
+            let over = if mptcp { paths.len() } else { 1 };
+            let protocol = if mptcp { "mptcp" } else { "tcp" };
+            add("[[connection]]\nname = \"application\"\nfrom = \"S\"\nto = \"D\"\ncongestion = \"lia\"");
+            add(&format!("protocol = \"{protocol}\"\ntraffic = {{ {traffic} }}"));
+            (0..over).for_each(|i| add(&format!("[[connection.subflow]]\nvia = [\"A{i}\"]")));
+        }
+        if let Cross::Relay { receive_kb, buffer_kb, delay_ms } = self.cross_traffic {
+            for (name, from, to) in [("there", "S", "D"), ("back", "D", "S")] {
+                add(&format!("[[connection]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\""));
+                add("congestion = \"reno\"\nsubflow = [{ via = [\"A0\"] }]");
+                add(&format!("transport.receive_buffer = \"{receive_kb} kB\""));
+                if name == "there" {
+                    add("traffic = { kind = \"file\", size = \"90 kB\" }");
+                }
+            }
+            add("[[relay]]\nname = \"relay\"\nin = \"there\"\nout = \"back\"");
+            add(&format!("buffer = \"{buffer_kb} kB\"\ndelay = \"{delay_ms} ms\""));
+        }
+        if let Cross::Datagrams(pattern) = self.cross_traffic {
             let rate = paths[0].rate_kbps / 2;
             add("[[datagram]]\nname = \"cbr\"\nfrom = \"S\"\nto = \"D\"\nvia = [\"A0\"]\npacket = \"500 B\"");
+            add(pattern);
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
         }
         if self.metered {
@@ -177,6 +249,16 @@ impl Plan {
         for change in self.changes.iter().filter(|change| change.fits(paths)) {
             add(&format!("[[change]]\nat = \"{} ms\"\nlink = \"hop{}\"", change.at_ms, change.path));
             add(&change.what);
+        }
+        for event in self.events.iter().filter(|event| event.path < paths.len()) {
+            let connection = match self.cross_traffic {
+                Cross::Application { mptcp: true, .. } => "application",
+                _ if self.tcp => continue,
+                _ => "file",
+            };
+            add(&format!("[[event]]\nconnection = \"{connection}\""));
+            add(&format!("at = \"{} ms\"\nsubflow = \"{}\"", event.at_ms, event.path));
+            add(&format!("action = \"{}\"", event.action));
         }
         text
     }
@@ -199,7 +281,12 @@ impl Settings {
         }
         add(&format!("limited_transmit = {}", self.limited_transmit));
         add(&format!("receive_buffer_tuning = {}", self.receive_buffer_tuning));
-        add(&format!("pacing = {}", self.pacing));
+        add(&format!("pacing = {}\necn = {}", self.pacing, self.ecn));
+        add(&format!("opportunistic_retransmission = {}", self.opportunistic_retransmission));
+        add(&format!("penalisation = {}", self.penalisation));
+        if let Some(timeouts) = self.stale_after {
+            add(&format!("stale_after = {timeouts}"));
+        }
         add(&format!("prr = {}\nundo = {}", self.prr, self.undo));
         add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
         add(&format!("initial_window = \"{} packets\"", self.initial_window));
@@ -216,6 +303,23 @@ impl Settings {
     }
 }
 
+/// Applications that come to an end.
+const APPLICATIONS: [&str; 9] = [
+    r#"kind = "telemetry", period = "50 ms", jitter = "30 ms", size = "300 B", count = 40"#,
+    r#"kind = "telemetry", period = "1 ms", size = "5 kB", ack = "1 kB", count = 50"#,
+    r#"kind = "request", response = "20 kB", think = "1 s", count = 8"#,
+    r#"kind = "request", stop = "9 s", response = { distribution = "pareto", min = "2 kB", shape = 1.2, max = "90 kB" }"#,
+    r#"kind = "cbr", rate = "300 kbit/s", size = "700 B", stop = "4 s", direction = "download""#,
+    r#"kind = "onoff", rate = "1 Mbit/s", size = "4 kB", mean_on = "100 ms", mean_off = "200 ms", stop = "6 s""#,
+    r#"kind = "flows", direction = "download", interval = "300 ms", stop = "5 s", size = "9 kB""#,
+    r#"kind = "flows", arrivals = "synchronised", count = 12, size = "3 kB""#,
+    r#"kind = "ftp", direction = "both", stop = "3 s""#,
+];
+
+/// Patterns of datagram flows.
+const PATTERNS: [&str; 3] =
+    ["", "pattern = \"poisson\"", "pattern = \"exponential\"\nmean_on = \"90 ms\"\nmean_off = \"40 ms\""];
+
 fn algorithms() -> Vec<&'static str> {
     anabranch_cc::algorithms().iter().map(|algorithm| algorithm.name()).collect()
 }
@@ -228,6 +332,12 @@ fn path() -> impl Strategy<Value = Path> {
         Just("unlimited".to_owned()),
     ];
     let loss = prop_oneof![Just(0), 0_u64..=200];
+    let opening = prop_oneof![
+        4 => Just(Opening::AsSoonAsItMay),
+        1 => (0_u64..10_000).prop_map(Opening::At),
+        1 => Just(Opening::Announced),
+    ];
+    let strips = prop_oneof![8 => Just("nothing"), 1 => Just("joins"), 1 => Just("mptcp")];
     (
         100_u64..20_000,
         0_u64..80,
@@ -240,8 +350,9 @@ fn path() -> impl Strategy<Value = Path> {
         select(algorithms()),
         prop::bool::ANY,
         prop_oneof![3 => Just(PLAIN), 2 => select(SHAPES.to_vec())],
+        (opening, strips),
     )
-        .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup, shape)| Path {
+        .prop_map(|(rate_kbps, delay_ms, queue, loss_permille, radio, congestion, backup, shape, more)| Path {
             rate_kbps,
             delay_ms,
             queue,
@@ -250,7 +361,18 @@ fn path() -> impl Strategy<Value = Path> {
             radio,
             congestion,
             backup,
+            opening: more.0,
+            strips: more.1,
         })
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let actions = vec!["open", "close", "remove", "backup", "regular"];
+    (0_u64..10_000, 0_usize..4, select(actions)).prop_map(|(at_ms, path, action)| Event {
+        at_ms,
+        path,
+        action,
+    })
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -285,7 +407,8 @@ fn settings() -> impl Strategy<Value = Settings> {
     let numbers =
         (any::<bool>(), any::<(bool, bool)>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
     let receiver_and_pacing = (any::<bool>(), any::<bool>(), select(vec!["v4", "v6"]));
-    (words, numbers, receiver_and_pacing).prop_map(|(words, numbers, more)| Settings {
+    let mechanics = (any::<bool>(), any::<bool>(), any::<bool>(), of(1_u64..5));
+    (words, numbers, receiver_and_pacing, mechanics).prop_map(|(words, numbers, more, mechanics)| Settings {
         profile: words.0,
         recovery: words.1,
         scheduler: words.2,
@@ -302,6 +425,10 @@ fn settings() -> impl Strategy<Value = Settings> {
         receive_buffer_tuning: more.0,
         pacing: more.1,
         ip: more.2,
+        ecn: mechanics.0,
+        opportunistic_retransmission: mechanics.1,
+        penalisation: mechanics.2,
+        stale_after: mechanics.3,
     })
 }
 
@@ -309,16 +436,26 @@ fn plan() -> impl Strategy<Value = Plan> {
     let size = prop_oneof![1_u64..5_000, 5_000_u64..400_000];
     let cross = prop_oneof![
         4 => Just(Cross::Nothing),
-        1 => Just(Cross::Datagrams),
+        1 => select(PATTERNS.to_vec()).prop_map(Cross::Datagrams),
+        2 => (select(APPLICATIONS.to_vec()), any::<bool>())
+            .prop_map(|(traffic, mptcp)| Cross::Application { traffic, mptcp }),
+        1 => (2_u64..30, 1_u64..30, 0_u64..20).prop_map(|(receive_kb, buffer_kb, delay_ms)| {
+            Cross::Relay { receive_kb, buffer_kb, delay_ms }
+        }),
         1 => select(algorithms()).prop_map(Cross::Tcp),
     ];
-    (any::<bool>(), vec(path(), 2..=4), vec(change(), 0..6), settings(), size, cross, any::<bool>()).prop_map(
-        |(tcp, paths, changes, settings, file_bytes, cross_traffic, metered)| Plan {
+    let direction = select(vec!["upload", "upload", "download", "both"]);
+    let file = (size, direction);
+    let changes_and_events = (vec(change(), 0..6), vec(event(), 0..6));
+    (any::<bool>(), vec(path(), 2..=4), changes_and_events, settings(), file, cross, any::<bool>()).prop_map(
+        |(tcp, paths, (changes, events), settings, (file_bytes, direction), cross_traffic, metered)| Plan {
             tcp,
             paths,
             changes,
+            events,
             settings,
             file_bytes,
+            direction,
             cross_traffic,
             metered,
         },
@@ -368,6 +505,27 @@ proptest! {
     #[test]
     fn random_scenarios_keep_every_invariant(plan in plan(), seed in 0_u64..1000) {
         check(&plan.scenario(), seed);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_scenarios_keep_every_invariant_when_packets_are_marked(
+        plan in plan(),
+        every in 1_u32..40,
+        seed in 0_u64..1000,
+    ) {
+        let marked = Plan { settings: Settings { ecn: true, ..plan.settings }, ..plan };
+        let mut seen = 0;
+        let mark = |packet: &mut Packet| if packet.is_ecn_capable() {
+            seen += 1;
+            if seen % every == 0 {
+                packet.mark();
+            }
+        };
+        run_marked::<u64>(&marked.scenario(), seed, mark);
     }
 }
 

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 
 use anabranch_link::Nanos;
 
-use crate::packet::{NO_SACK, Packet, SackPool, flags};
+use crate::{
+    packet::{NO_SACK, Packet, SackPool, flags},
+    signal::Signal,
+};
 
 /// Lines of a trace.
 #[derive(Default)]
@@ -60,6 +63,15 @@ fn describe(line: &mut String, packet: &Packet, sacks: Option<&SackPool>) {
         if packet.has(flag) {
             line.push_str(name);
         }
+    }
+    for (flag, name) in [(flags::ECT, " ECT"), (flags::CE, " CE"), (flags::ECE, " ECE"), (flags::CWR, " CWR")]
+    {
+        if packet.has(flag) {
+            line.push_str(name);
+        }
+    }
+    if let Some(signal) = Signal::of(packet) {
+        write!(line, " {}", signal.word()).expect("writing to a string");
     }
     if packet.has(flags::DATA) {
         write!(line, " seq {}", packet.seq).expect("writing to a string");

@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Wire};
+use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Strips, Wire};
 
 use crate::{
     BedError,
@@ -29,6 +29,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         b: 1,
         forward,
         reverse,
+        strips: Strips::Nothing,
     };
     Scenario {
         name: "calibration".to_owned(),
@@ -36,7 +37,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false },
+        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false, head_of_line: false },
         nodes: ["a", "b"].map(|name| Node { name: name.to_owned() }).into(),
         links: wires.iter().enumerate().map(link).collect(),
         media: Vec::<Medium>::new(),
@@ -45,6 +46,8 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         traces: Vec::new(),
         changes: Vec::new(),
         interfaces: Vec::new(),
+        relays: Vec::new(),
+        events: Vec::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Scenarios for the emulator's own tests.
 
-use anabranch_scenario::model::{Link, Measure, Scenario, Wire};
+use anabranch_scenario::model::{Link, Measure, Scenario, Strips, Wire};
 
 use crate::Nanos;
 
@@ -19,7 +19,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false },
+        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false, head_of_line: false },
         nodes: Vec::new(),
         links: wires
             .iter()
@@ -30,6 +30,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
                 b: index + 1,
                 forward: wire,
                 reverse: wire,
+                strips: Strips::Nothing,
             })
             .collect(),
         media: Vec::new(),
@@ -38,5 +39,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         traces: Vec::new(),
         changes: Vec::new(),
         interfaces: Vec::new(),
+        relays: Vec::new(),
+        events: Vec::new(),
     }
 }

@@ -7,11 +7,11 @@ use std::{
 
 use anabranch_cc::Hosts;
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffic};
+use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario};
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, transport::KernelTransport,
+    Plan, refusals, traffic, transport::KernelTransport,
 };
 use crate::BedError;
 
@@ -41,7 +41,10 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     if flows > FLOWS_MAX {
         return Err(refuse(format!("{flows} flows; the test bed takes {FLOWS_MAX}")));
     }
-    let mut layout = Layout::default();
+    if let Some(what) = refusals::subflow_mechanics(scenario) {
+        return Err(refuse(what));
+    }
+    let mut layout = Layout { plan: Plan { seed, ..Plan::default() }, ..Layout::default() };
     for (index, connection) in scenario.connections.iter().enumerate() {
         layout.connection(scenario, index, connection, seed, source)?;
     }
@@ -95,6 +98,9 @@ impl Layout {
         seed: u64,
         source: CongestionSource,
     ) -> Result<(), BedError> {
+        if let Some(what) = traffic::missing(model) {
+            return Err(refuse(format!("connection {}: {what}", model.name)));
+        }
         let congestion = self.congestion(model, source)?;
         let transport = KernelTransport::new(model);
         let (client, server) = (self.host(scenario, model.from)?, self.host(scenario, model.to)?);
@@ -113,9 +119,7 @@ impl Layout {
             }
             None => self.paths(scenario, model, &transport)?,
         };
-        let start = match model.traffic {
-            Traffic::Ftp { start, .. } | Traffic::File { start, .. } => start,
-        };
+        let start = model.traffic.start();
         let mut stream = Streams::new(seed).stream(&format!("start/{}", model.name));
         self.plan.connections.push(ConnectionPlan {
             client,

@@ -122,7 +122,7 @@ fn sysctls(transport: &Transport, mptcp: bool, timestamps: bool) -> BTreeMap<&'s
         ("net.ipv4.tcp_recovery", rack.to_string()),
         ("net.ipv4.tcp_early_retrans", probes.to_string()),
         ("net.ipv4.tcp_timestamps", flag(timestamps)),
-        ("net.ipv4.tcp_ecn", flag(false)),
+        ("net.ipv4.tcp_ecn", flag(transport.ecn)),
         // What one connection has learnt must not reach the next one.
         ("net.ipv4.tcp_no_metrics_save", flag(true)),
         ("net.ipv4.tcp_mtu_probing", flag(false)),
@@ -134,6 +134,9 @@ fn sysctls(transport: &Transport, mptcp: bool, timestamps: bool) -> BTreeMap<&'s
         sysctls.insert("net.mptcp.enabled", flag(true));
         sysctls.insert("net.mptcp.checksum_enabled", flag(false));
         sysctls.insert("net.mptcp.scheduler", "default".to_owned());
+        if let Some(timeouts) = transport.stale_after {
+            sysctls.insert("net.mptcp.stale_loss_cnt", timeouts.to_string());
+        }
         // A lossy path may need many SYNs; giving up MPTCP on it would make another experiment of it.
         sysctls.insert("net.mptcp.syn_retrans_before_tcp_fallback", "8".to_owned());
     }

@@ -6,7 +6,9 @@ use anabranch_kernel::Attached;
 use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::model::Scenario;
 
-use super::{Options, kernel_release, observe::Observer, senders::Senders, validity::lateness_bound};
+use super::{
+    Options, kernel_release, latencies, observe::Observer, senders::Senders, validity::lateness_bound,
+};
 use crate::{
     BedError, Nanos, clock,
     emulator::{Emulator, Report, Route, Tap},
@@ -56,6 +58,7 @@ pub(super) fn run(
     let unopened = observer.unopened();
     let mut measured = observer.measurements();
     let outcomes = senders.end(scenario, &mut measured)?;
+    latencies::add(scenario, &outcomes, &mut measured);
     let report = network.stop()?;
     let mut judge = Judge { invalid: verdict.invalid, notes: plan.notes.clone(), facts: BTreeMap::new() };
     judge.notes.extend(unopened);

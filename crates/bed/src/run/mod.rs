@@ -2,6 +2,7 @@
 
 mod attempt;
 mod hold;
+mod latencies;
 mod observe;
 mod senders;
 pub mod validity;
@@ -15,7 +16,10 @@ use std::{
 };
 
 use anabranch_record::{Begin, Identity, RunFolder, Staging, begin_with};
-use anabranch_scenario::Loaded;
+use anabranch_scenario::{
+    Loaded,
+    model::{Connection, Scenario, Traffic},
+};
 
 use crate::{
     BedError, Nanos,
@@ -96,6 +100,9 @@ impl<'a> Batch<'a> {
         options: Options,
     ) -> Result<Self, BedError> {
         plan(&loaded.scenario, 1, options.source)?;
+        if options.application == Application::Iperf3 {
+            check_iperf3(&loaded.scenario)?;
+        }
         // These change results without being in the scenario, so they belong to what a run is.
         for (differs, key, value) in [
             (options.source == CongestionSource::Native, "kernel.congestion", "native"),
@@ -168,6 +175,18 @@ impl<'a> Batch<'a> {
             }
         }
         unreachable!("the last attempt returns")
+    }
+}
+
+/// Refuses traffic that iperf3 does not know.
+fn check_iperf3(scenario: &Scenario) -> Result<(), BedError> {
+    let knows = |of: &Connection| matches!(of.traffic, Traffic::Ftp { .. } | Traffic::File { .. });
+    match scenario.connections.iter().find(|connection| !knows(connection)) {
+        None => Ok(()),
+        Some(connection) => Err(BedError::Input(format!(
+            "--application iperf3: connection {}: iperf3 knows ftp and file; expected --application own",
+            connection.name
+        ))),
     }
 }
 

@@ -98,7 +98,7 @@ impl<'a> Observer<'a> {
         let Some(state) = state else { return ConnectionReading::default() };
         let (model, plan) = (&self.scenario.connections[index], &self.plan.connections[index]);
         let mut reading = ConnectionReading {
-            delivered_bytes: state.delivered_bytes(),
+            delivered_bytes: state.delivered_bytes() + state.answered_bytes(),
             opened_at: state.opened_at(),
             completed_at: state.completed_at(),
             ..ConnectionReading::default()

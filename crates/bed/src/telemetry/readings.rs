@@ -23,7 +23,7 @@ pub struct Readings {
 pub struct ConnectionReading {
     /// The client's socket, as long as it is open.
     pub sender: Option<Sample>,
-    /// Bytes that the receiving application has got, in order.
+    /// Bytes that the applications have got, in order.
     pub delivered_bytes: u64,
     /// When the client began to connect.
     pub opened_at: Option<Nanos>,

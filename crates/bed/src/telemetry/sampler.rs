@@ -112,6 +112,20 @@ pub(super) struct Counts {
     pub(super) links: Vec<LinkReading>,
 }
 
+impl Counts {
+    /// Of the same flows and links, when nothing had happened.
+    fn at_the_start(&self) -> Self {
+        Self {
+            at: 0,
+            delivered_bytes: vec![0; self.delivered_bytes.len()],
+            reinjected_bytes: self.reinjected_bytes.iter().map(|known| known.map(|_| 0)).collect(),
+            subflows: self.subflows.iter().map(|of| vec![Default::default(); of.len()]).collect(),
+            datagrams: vec![DatagramReading::default(); self.datagrams.len()],
+            links: vec![LinkReading::default(); self.links.len()],
+        }
+    }
+}
+
 /// Collects readings.
 #[derive(Clone, Debug)]
 pub struct Sampler {
@@ -247,7 +261,9 @@ impl Sampler {
             self.sample(now, readings);
         }
         if self.begin.is_none() && now >= self.measure.from {
-            self.begin = Some(self.latest.clone());
+            // A window from the start on begins with nothing, however late the first reading is.
+            let is_whole = self.measure.from == 0;
+            self.begin = Some(if is_whole { self.latest.at_the_start() } else { self.latest.clone() });
         }
         if self.end.is_none() && now >= self.measure.to {
             self.end = Some(self.latest.clone());

@@ -1,6 +1,6 @@
 //! The two ends of a TCP or MPTCP connection: one sends, the other receives and checks every byte.
 //!
-//! Data flow one way only: when both ends of an MPTCP connection send before it is fully established, Linux
+//! Data flow one way only, but for answers (`exchange.rs`): when both ends of an MPTCP connection send before it is fully established, Linux
 //! 6.18 can lose some.
 
 use std::{
@@ -10,32 +10,57 @@ use std::{
     sync::atomic::Ordering,
 };
 
+use anabranch_draw::{Departures, Rng, Streams};
 use anabranch_scenario::model::{self, Traffic};
 use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
     clock::{Stop, Wake},
+    exchange::Exchange,
     pattern,
     state::ConnectionState,
 };
 use crate::{BedError, Nanos, host::Namespace, plan::ConnectionPlan};
 
 /// What the sender of a connection does, and when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     open_at: Nanos,
     from: SocketAddr,
     to: SocketAddr,
     file_bytes: Option<u64>,
     stop_at: Option<Nanos>,
+    source: Option<Source>,
+    exchange: Option<Exchange>,
+}
+
+/// An application that writes now and then.
+#[derive(Clone, Debug)]
+struct Source {
+    model: model::Source,
+    end: Nanos,
+    rng: Rng,
 }
 
 impl Task {
-    pub(super) fn new(plan: &ConnectionPlan, traffic: Traffic) -> Self {
-        let (file_bytes, stop_at) = match traffic {
-            Traffic::Ftp { stop, .. } => (None, stop),
-            Traffic::File { bytes, .. } => (Some(bytes), None),
+    pub(super) fn new(
+        plan: &ConnectionPlan,
+        model: &model::Connection,
+        duration: Nanos,
+        streams: Streams,
+    ) -> Self {
+        let end = model.traffic.stop().unwrap_or(duration).min(duration);
+        let exchange = Exchange::new(model, end, streams);
+        let (file_bytes, stop_at, source) = match model.traffic {
+            Traffic::Ftp { stop, .. } => (None, stop, None),
+            Traffic::File { bytes, .. } => (Some(bytes), None, None),
+            Traffic::Source(source) => {
+                let rng = model.application_draws(streams);
+                (None, None, Some(Source { model: source, end, rng }))
+            }
+            Traffic::Telemetry(_) | Traffic::Request(_) => (None, None, None),
+            Traffic::Flows(_) | Traffic::Relayed => unreachable!("the plan refuses it"),
         };
         Self {
             open_at: plan.open_at,
@@ -43,6 +68,8 @@ impl Task {
             to: SocketAddr::new(plan.server_address, plan.port),
             file_bytes,
             stop_at,
+            source,
+            exchange,
         }
     }
 }
@@ -114,7 +141,7 @@ fn listen(plan: &ConnectionPlan, protocol: model::Protocol) -> io::Result<Socket
 }
 
 /// The sending end, from the opening to the end of the run.
-pub(super) fn send(connection: &ConnectionState, task: Task, stop: &Stop) {
+pub(super) fn send(connection: &ConnectionState, task: &Task, stop: &Stop) {
     if stop.wait_until(task.open_at) == Wake::Stopped {
         return;
     }
@@ -128,7 +155,12 @@ pub(super) fn send(connection: &ConnectionState, task: Task, stop: &Stop) {
             return connection.fail(format!("connecting from {from} to {to}: {error}"));
         }
     }
-    let ended = write(connection, task, stop).and_then(|wake| {
+    let written = match (&task.source, &task.exchange) {
+        (Some(source), _) => write_now_and_then(connection, source, stop),
+        (None, Some(exchange)) => exchange.ask(connection, stop),
+        (None, None) => write(connection, task, stop),
+    };
+    let ended = written.and_then(|wake| {
         if wake == Wake::Stopped {
             return Ok(());
         }
@@ -142,7 +174,7 @@ pub(super) fn send(connection: &ConnectionState, task: Task, stop: &Stop) {
     }
 }
 
-fn connect(socket: &Socket, task: Task, stop: &Stop) -> io::Result<Wake> {
+fn connect(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
     socket.bind(&task.from.into())?;
     match socket.connect(&task.to.into()) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -157,7 +189,7 @@ fn connect(socket: &Socket, task: Task, stop: &Stop) -> io::Result<Wake> {
 }
 
 /// Writes until there is no more to write: [`Wake::Due`], or the applications are to end: [`Wake::Stopped`].
-fn write(connection: &ConnectionState, task: Task, stop: &Stop) -> io::Result<Wake> {
+fn write(connection: &ConnectionState, task: &Task, stop: &Stop) -> io::Result<Wake> {
     let mut written = 0;
     loop {
         let left = task.file_bytes.map_or(u64::MAX, |bytes| bytes - written);
@@ -182,14 +214,54 @@ fn write(connection: &ConnectionState, task: Task, stop: &Stop) -> io::Result<Wa
     }
 }
 
+/// Writes when the source is due, as soon as the kernel takes it; otherwise as [`write`].
+fn write_now_and_then(connection: &ConnectionState, source: &Source, stop: &Stop) -> io::Result<Wake> {
+    let Source { model, end, rng } = source;
+    let interval = [(stop.clock().now(), *end)];
+    let mut due_bytes = 0;
+    for due in Departures::new(interval, model.gap(), model.pattern, || rng.clone()) {
+        if stop.wait_until(due) == Wake::Stopped {
+            return Ok(Wake::Stopped);
+        }
+        due_bytes += u64::from(model.write_bytes);
+        if write_up_to(connection, due_bytes, stop)? == Wake::Stopped {
+            return Ok(Wake::Stopped);
+        }
+    }
+    Ok(Wake::Due)
+}
+
+/// Writes until `bytes` in all are written, or the applications are to end.
+pub(super) fn write_up_to(connection: &ConnectionState, bytes: u64, stop: &Stop) -> io::Result<Wake> {
+    let mut written = connection.written_bytes();
+    while written < bytes {
+        if stop.is_raised() {
+            return Ok(Wake::Stopped);
+        }
+        let length = (bytes - written).min(pattern::LONGEST as u64) as usize;
+        match connection.client.send(pattern::piece(written, length)) {
+            Ok(sent) => {
+                written += sent as u64;
+                connection.written.store(written, Ordering::Release);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                stop.wait_for(connection.client.as_fd(), PollFlags::POLLOUT, None);
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Wake::Due)
+}
+
 /// The receiving end, until the sender has ended or the run does.
-pub(super) fn receive(connection: &ConnectionState, task: Task, stop: &Stop) {
+pub(super) fn receive(connection: &ConnectionState, task: &Task, stop: &Stop) {
     if let Err(error) = accept_and_read(connection, task, stop) {
         connection.fail(format!("receiving, after {} bytes: {error}", connection.delivered_bytes()));
     }
 }
 
-fn accept_and_read(connection: &ConnectionState, task: Task, stop: &Stop) -> io::Result<()> {
+fn accept_and_read(connection: &ConnectionState, task: &Task, stop: &Stop) -> io::Result<()> {
     let socket = loop {
         if stop.wait_for(connection.listener.as_fd(), PollFlags::POLLIN, None) == Wake::Stopped {
             return Ok(());
@@ -204,6 +276,7 @@ fn accept_and_read(connection: &ConnectionState, task: Task, stop: &Stop) -> io:
     socket.set_nonblocking(true)?;
     let mut buffer = vec![0; 2 * pattern::LONGEST];
     let mut delivered = 0;
+    let mut answerer = task.exchange.as_ref().map(Exchange::answerer);
     while !stop.is_raised() {
         match (&mut &*socket).read(&mut buffer) {
             Ok(0) => return ended(connection, delivered),
@@ -215,6 +288,9 @@ fn accept_and_read(connection: &ConnectionState, task: Task, stop: &Stop) -> io:
                 connection.delivered.store(delivered, Ordering::Release);
                 if task.file_bytes == Some(delivered) {
                     connection.completed.set(now);
+                }
+                if let Some(answerer) = &mut answerer {
+                    answerer.answer(socket, delivered, stop)?;
                 }
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {

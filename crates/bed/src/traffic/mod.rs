@@ -10,6 +10,7 @@
 mod clock;
 mod connection;
 mod datagram;
+mod exchange;
 pub mod iperf3;
 mod pattern;
 mod schedule;
@@ -21,12 +22,13 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use anabranch_link::Streams;
 use anabranch_scenario::model::Scenario;
 
 use self::clock::{Clock, Stop};
 pub use self::{
     schedule::Schedule,
-    state::{ConnectionState, DatagramOutcome, DatagramState, Outcome},
+    state::{ConnectionState, DatagramOutcome, DatagramState, Latency, Outcome},
 };
 use crate::{BedError, host::Namespace, plan::Plan};
 
@@ -93,6 +95,7 @@ impl Applications {
         zero_ns: u64,
         interrupt: &Arc<AtomicBool>,
     ) -> Result<Self, BedError> {
+        let streams = Streams::new(plan.seed);
         let flows = plan.datagrams.iter().zip(&scenario.datagrams);
         let sockets = flows.clone().map(|(plan, model)| datagram::prepare(plan, &model.name, hosts));
         let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
@@ -104,17 +107,21 @@ impl Applications {
             threads: Vec::new(),
         };
         for index in 0..this.connections.len() {
-            let task = connection::Task::new(&plan.connections[index], scenario.connections[index].traffic);
+            let model = &scenario.connections[index];
+            let task = connection::Task::new(&plan.connections[index], model, scenario.duration, streams);
             for (role, work) in
                 [("receive", connection::receive as ConnectionWork), ("send", connection::send)]
             {
                 let connections = Arc::clone(&this.connections);
-                let stop = Arc::clone(&this.stop);
-                this.spawn(role, move || work(&connections[index], task, &stop))?;
+                let (stop, task) = (Arc::clone(&this.stop), task.clone());
+                this.spawn(role, move || work(&connections[index], &task, &stop))?;
             }
         }
         for (index, ((plan, model), sockets)) in flows.zip(sockets).enumerate() {
-            let flow = (sockets, plan.clone(), Schedule::new(&plan.on, model.rate_bps, model.packet_bytes));
+            let rng = || model.pattern_draws(streams);
+            let (rate_bps, packet_bytes) = (model.rate_bps, model.packet_bytes);
+            let schedule = Schedule::with_pattern(&plan.on, rate_bps, packet_bytes, model.pattern, rng);
+            let flow = (sockets, plan.clone(), schedule);
             let flow = Arc::new(flow);
             for (role, work) in [("receive", datagram::receive as DatagramWork), ("send", datagram::send)] {
                 let datagrams = Arc::clone(&this.datagrams);
@@ -166,7 +173,7 @@ impl Applications {
     }
 }
 
-type ConnectionWork = fn(&ConnectionState, connection::Task, &Stop);
+type ConnectionWork = fn(&ConnectionState, &connection::Task, &Stop);
 type DatagramWork = fn(&DatagramState, &datagram::Sockets, &crate::plan::DatagramPlan, &Schedule, &Stop);
 
 impl Drop for Applications {

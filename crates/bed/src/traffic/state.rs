@@ -3,7 +3,7 @@
 use std::{
     os::fd::{AsFd as _, BorrowedFd},
     sync::{
-        OnceLock,
+        Mutex, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -35,6 +35,15 @@ impl Moment {
     }
 }
 
+/// How long an answer took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// When it was there.
+    pub at: Nanos,
+    /// From the writing of the message to its last byte.
+    pub taken: Nanos,
+}
+
 /// A connection of our own applications. Reading never waits.
 #[derive(Debug)]
 pub struct ConnectionState {
@@ -43,6 +52,8 @@ pub struct ConnectionState {
     pub(super) completed: Moment,
     pub(super) written: AtomicU64,
     pub(super) delivered: AtomicU64,
+    pub(super) answered: AtomicU64,
+    latencies: Mutex<Vec<Latency>>,
     pub(super) failure: OnceLock<String>,
     pub(super) client: Socket,
     pub(super) listener: Socket,
@@ -57,6 +68,8 @@ impl ConnectionState {
             completed: Moment::new(),
             written: AtomicU64::new(0),
             delivered: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            latencies: Mutex::default(),
             failure: OnceLock::new(),
             client,
             listener,
@@ -94,6 +107,20 @@ impl ConnectionState {
         self.delivered.load(Ordering::Acquire)
     }
 
+    /// Bytes of answers that the opener has got, all of them in order and checked.
+    pub fn answered_bytes(&self) -> u64 {
+        self.answered.load(Ordering::Acquire)
+    }
+
+    /// How many answers have been measured.
+    pub fn latencies(&self) -> usize {
+        self.latencies.lock().expect("nobody panics with it").len()
+    }
+
+    pub(super) fn record_latency(&self, at: Nanos, taken: Nanos) {
+        self.latencies.lock().expect("nobody panics with it").push(Latency { at, taken });
+    }
+
     /// What went wrong, if anything.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
@@ -111,6 +138,7 @@ impl ConnectionState {
             completed_at: self.completed_at(),
             written_bytes: self.written_bytes(),
             delivered_bytes: self.delivered_bytes(),
+            latencies: self.latencies.lock().expect("nobody panics with it").clone(),
             failure: self.failure().map(str::to_owned),
         }
     }
@@ -129,6 +157,8 @@ pub struct Outcome {
     pub written_bytes: u64,
     /// Received in order and checked.
     pub delivered_bytes: u64,
+    /// How long answers took.
+    pub latencies: Vec<Latency>,
     /// What went wrong.
     pub failure: Option<String>,
 }

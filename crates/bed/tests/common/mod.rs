@@ -86,6 +86,7 @@ pub fn namespaces() -> Vec<String> {
 /// Hosts without paths or traffic.
 pub fn plan(hosts: Vec<Host>) -> Plan {
     Plan {
+        seed: 1,
         hosts,
         paths: Vec::new(),
         connections: Vec::new(),

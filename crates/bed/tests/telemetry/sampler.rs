@@ -65,6 +65,7 @@ fn plan() -> Plan {
         pacing: false,
     };
     Plan {
+        seed: 1,
         hosts: Vec::new(),
         paths: Vec::new(),
         connections: vec![connection],

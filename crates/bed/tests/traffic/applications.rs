@@ -1,6 +1,6 @@
 //! Our own senders and receivers.
 
-use std::{io::Write as _, net::TcpStream, sync::atomic::Ordering};
+use std::{io::Write as _, net::TcpStream, sync::atomic::Ordering, thread, time::Duration};
 
 use anabranch_bed::{clock::monotonic, traffic::Applications};
 
@@ -182,5 +182,49 @@ fn dropping_the_applications_ends_them_too() {
         lab.start(&plan("10.79.0.1", "10.79.0.2"), &scenario("tcp", ftp(None))).expect("sockets");
     wait_for("data", || applications.connections()[0].sockets().is_some());
     drop(applications);
+    lab.assert_nothing_left();
+}
+
+#[test]
+fn applications_that_answer_measure_every_answer() {
+    let Some(lab) = Lab::new("applications_that_answer_measure_every_answer") else { return };
+    let telemetry =
+        r#"kind = "telemetry", period = "20 ms", jitter = "10 ms", size = "300 B", ack = "4 B", count = 8"#;
+    let request = r#"kind = "request", count = 5, think = { distribution = "exponential", mean = "5 ms" },
+        response = { distribution = "pareto", mean = "30 kB", shape = 1.3, max = "1 MB" }"#
+        .replace('\n', " ");
+    for protocol in ["tcp", "mptcp"] {
+        for (traffic, answers) in [(telemetry, 8), (request.as_str(), 5)] {
+            let scenario = load(&format!(
+                "[[connection]]\nname = \"meter\"\nfrom = \"C\"\nto = \"S\"\nprotocol = \"{protocol}\"\n\
+                 congestion = \"reno\"\ntraffic = {{ {traffic} }}\n"
+            ));
+            let applications = lab.start(&plan("10.79.0.1", "10.79.0.2"), &scenario).expect("sockets");
+            let connection = &applications.connections()[0];
+            wait_for("the last answer", || connection.latencies() == answers);
+            let outcome = applications.stop().connections.remove(0);
+            assert_eq!(outcome.failure, None, "{protocol}, {traffic}");
+            assert_eq!(outcome.written_bytes, outcome.delivered_bytes);
+            assert!(outcome.latencies.iter().all(|latency| latency.taken > 0 && latency.taken < SECOND));
+            lab.assert_nothing_left();
+        }
+    }
+}
+
+#[test]
+fn a_source_writes_what_is_due() {
+    let Some(lab) = Lab::new("a_source_writes_what_is_due") else { return };
+    let scenario = load(
+        "[[connection]]\nname = \"meter\"\nfrom = \"C\"\nto = \"S\"\ncongestion = \"reno\"\n\
+         traffic = { kind = \"cbr\", rate = \"800 kbit/s\", size = \"1 kB\", stop = \"500 ms\" }\n",
+    );
+    let applications = lab.start(&plan("10.79.0.1", "10.79.0.2"), &scenario).expect("sockets");
+    // One write each 10 ms, from the opening on, which takes less than a few milliseconds.
+    wait_for("the last write", || applications.connections()[0].delivered_bytes() >= 48_000);
+    thread::sleep(Duration::from_millis(50));
+    let outcome = applications.stop().connections.remove(0);
+    assert_eq!(outcome.failure, None);
+    assert!((48_000..=50_000).contains(&outcome.delivered_bytes), "{}", outcome.delivered_bytes);
+    assert_eq!(outcome.written_bytes, outcome.delivered_bytes);
     lab.assert_nothing_left();
 }

@@ -18,7 +18,7 @@ use anabranch_bed::{
     plan::{ConnectionPlan, DatagramPlan, Plan},
     traffic::Applications,
 };
-use anabranch_scenario::model::{Scenario, Traffic, When};
+use anabranch_scenario::model::{Direction, Scenario, Traffic, When};
 
 use crate::common::{self, Bed};
 
@@ -168,11 +168,11 @@ pub fn load(flows: &str) -> Scenario {
 }
 
 pub fn file(bytes: u64) -> Traffic {
-    Traffic::File { start: When::At(0), bytes }
+    Traffic::File { start: When::At(0), bytes, direction: Direction::Upload }
 }
 
 pub fn ftp(stop: Option<Nanos>) -> Traffic {
-    Traffic::Ftp { start: When::At(0), stop }
+    Traffic::Ftp { start: When::At(0), stop, direction: Direction::Upload }
 }
 
 /// The plan of [`scenario`] from one address to another.

@@ -1,7 +1,7 @@
 //! When the packets of a UDP flow leave: the simulator's rule.
 
 use anabranch_bed::{Nanos, traffic::Schedule};
-use anabranch_link::ByteTime;
+use anabranch_link::{ByteTime, Streams};
 use proptest::prelude::*;
 
 /// The rule as the simulator follows it: from packet to packet.
@@ -51,4 +51,33 @@ fn a_drawn_start_moves_all_packets_of_its_interval() {
     let drawn = Schedule::new(&[(51_234_567, 80_000_000)], 1_000_000, 1000);
     let departures: Vec<_> = drawn.departures().collect();
     assert_eq!(departures, [51_234_567, 59_234_567, 67_234_567, 75_234_567]);
+}
+
+#[test]
+fn drawn_departures_are_those_of_the_simulator_too() {
+    let text = r#"
+        name = "noise"
+        duration = "20 s"
+        node = [{ names = ["C", "S"] }]
+        link = [{ between = ["C", "S"], rate = "10 Mbit/s", delay = "1 ms", queue = "unlimited" }]
+        [[datagram]]
+        name = "noise"
+        from = "C"
+        to = "S"
+        rate = "1 Mbit/s"
+        packet = "500 B"
+        pattern = "poisson"
+        on = [["1 s", "9 s"], ["10 s", "19 s"]]
+        phase_jitter = "200 ms"
+        "#;
+    let scenario = anabranch_scenario::load(text, "noise.toml", &[]).expect("it is valid").scenario;
+    let (model, streams) = (&scenario.datagrams[0], Streams::new(5));
+    let mut phases = streams.stream("datagram/noise");
+    let on: Vec<_> = model.intervals(|bound| phases.below(bound)).collect();
+    let schedule =
+        Schedule::with_pattern(&on, model.rate_bps, 500, model.pattern, || model.pattern_draws(streams));
+    let simulated: Vec<Nanos> = model.departures(streams).collect();
+    assert!(simulated.len() > 3_000);
+    assert_eq!(schedule.departures().collect::<Vec<_>>(), simulated);
+    assert_eq!(schedule.packets(), simulated.len() as u64);
 }

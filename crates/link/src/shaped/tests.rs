@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    Distribution, GilbertElliott, Offer, Probability, Streams, Wire, WireConfig, queue::CoDelConfig,
+    GilbertElliott, JitterDistribution, Offer, Probability, Streams, Wire, WireConfig, queue::CoDelConfig,
     queue::RedConfig,
 };
 use proptest::prelude::*;
@@ -133,7 +133,7 @@ proptest! {
         down_at in 0_u64..400_000_000,
     ) {
         let rate = if trace { recorded(&[3, 3, 4, 9]) } else { Rate::Constant(4_000_000) };
-        let jitter = JitterConfig { range: 20 * MS, distribution: Distribution::Exponential, reorder };
+        let jitter = JitterConfig { range: 20 * MS, distribution: JitterDistribution::Exponential, reorder };
         let loss = Loss::GilbertElliott(BURSTS);
         let limit = Limit::Packets(10);
         let mut link = shaped(ShapedConfig { rate, limit, queue, loss, jitter: Some(jitter), ..plain() });
@@ -195,13 +195,15 @@ fn a_shorter_delay_does_not_let_a_packet_overtake() {
     assert_eq!(arrivals, [(11 * MS, 0), (11 * MS, 1)], "the second would be there at 3 ms");
 }
 
-fn with_jitter(distribution: Distribution, reorder: bool) -> ShapedConfig {
+fn with_jitter(distribution: JitterDistribution, reorder: bool) -> ShapedConfig {
     ShapedConfig { jitter: Some(JitterConfig { range: 20 * MS, distribution, reorder }), ..plain() }
 }
 
 #[test]
 fn order_is_kept_unless_reordering_is_asked_for() {
-    for distribution in [Distribution::Uniform, Distribution::Exponential, Distribution::Normal] {
+    for distribution in
+        [JitterDistribution::Uniform, JitterDistribution::Exponential, JitterDistribution::Normal]
+    {
         let arrivals = carry(&mut shaped(with_jitter(distribution, false)), &evenly(2_000, MS)).0;
         assert!(arrivals.iter().map(|&(_, number)| number).eq(0..2_000), "{distribution:?}");
         let arrivals = carry(&mut shaped(with_jitter(distribution, true)), &evenly(2_000, MS)).0;
@@ -213,8 +215,8 @@ fn order_is_kept_unless_reordering_is_asked_for() {
 #[test]
 fn without_reordering_a_packet_arrives_at_the_largest_of_the_times_drawn_so_far() {
     let packets = evenly(5_000, MS);
-    let arrivals = carry(&mut shaped(with_jitter(Distribution::Uniform, false)), &packets).0;
-    let jitter = JitterConfig { range: 20 * MS, distribution: Distribution::Uniform, reorder: false };
+    let arrivals = carry(&mut shaped(with_jitter(JitterDistribution::Uniform, false)), &packets).0;
+    let jitter = JitterConfig { range: 20 * MS, distribution: JitterDistribution::Uniform, reorder: false };
     let mut rng = Streams::new(7).stream("w/jitter");
     let mut latest = 0;
     for (&(sent, _), &(arrives, _)) in packets.iter().zip(&arrivals) {
@@ -237,7 +239,7 @@ fn the_mean_delay_with_order_kept_is_that_of_a_running_maximum() {
         })
         .sum();
     let packets = evenly(200_000, MS);
-    let arrivals = carry(&mut shaped(with_jitter(Distribution::Uniform, false)), &packets).0;
+    let arrivals = carry(&mut shaped(with_jitter(JitterDistribution::Uniform, false)), &packets).0;
     let delays =
         packets.iter().zip(&arrivals).map(|(&(sent, _), &(at, _))| (at - sent - 11 * MS) as f64 / 20e6);
     let mean = delays.sum::<f64>() / packets.len() as f64;
@@ -253,7 +255,7 @@ fn the_share_of_packets_that_are_overtaken_by_the_next_is_its_closed_form() {
     // (1 - s/R)^2 / 2.
     for spacing in [2 * MS, 5 * MS, 15 * MS] {
         let packets = evenly(100_000, spacing);
-        let arrivals = carry(&mut shaped(with_jitter(Distribution::Uniform, true)), &packets).0;
+        let arrivals = carry(&mut shaped(with_jitter(JitterDistribution::Uniform, true)), &packets).0;
         let mut at = vec![0; packets.len()];
         arrivals.iter().for_each(|&(time, number)| at[number as usize] = time);
         let overtaken = at.windows(2).filter(|pair| pair[0] > pair[1]).count() as f64;
@@ -316,8 +318,8 @@ fn the_throughput_of_a_saturated_link_is_the_mean_of_its_trace() {
 fn losses_in_bursts_do_not_move_the_draws_of_others() {
     let loss = Loss::GilbertElliott(BURSTS);
     let packets = evenly(500, 25 * MS);
-    let all = carry(&mut shaped(with_jitter(Distribution::Uniform, false)), &packets).0;
-    let mut lossy = shaped(ShapedConfig { loss, ..with_jitter(Distribution::Uniform, false) });
+    let all = carry(&mut shaped(with_jitter(JitterDistribution::Uniform, false)), &packets).0;
+    let mut lossy = shaped(ShapedConfig { loss, ..with_jitter(JitterDistribution::Uniform, false) });
     let (arrivals, drops) = carry(&mut lossy, &packets);
     assert!(drops.len() > 50, "{}", drops.len());
     // The n-th packet that is not lost has the n-th draw.

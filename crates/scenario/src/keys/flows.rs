@@ -1,18 +1,19 @@
-//! Keys of connections, their traffic and subflows, and of datagram flows.
+//! Keys of connections, their subflows, and datagram flows.
 
 use super::Dimension::Bytes;
 use super::Need::{Default, Optional, Required};
+use super::traffic::{MEAN_OFF, MEAN_ON, SHAPE, TRAFFIC};
 use super::transport::TRANSPORT;
-use super::{BYTES_MAX, DATAGRAM_MAX, FAMILY, IP, Kind, RATE, Section, key, quantity, time};
+use super::{DATAGRAM_MAX, FAMILY, IP, Kind, RATE, Section, key, quantity, time};
 
 pub(super) static CONNECTION: Section = Section {
     name: "connection",
-    doc: "A connection; data flows from `from` to `to`.",
+    doc: "A connection; unless its `traffic` says otherwise, data flow from `from` to `to`.",
     keys: &[
         key("name", Kind::Name, Required, "Unique among connections and datagram flows."),
         FAMILY,
-        key("from", Kind::Name, Required, "The node that opens the connection and sends."),
-        key("to", Kind::Name, Required, "The node that receives."),
+        key("from", Kind::Name, Required, "The node that opens the connection."),
+        key("to", Kind::Name, Required, "The node that accepts it."),
         key("protocol", Kind::OneOf(&["tcp", "mptcp"]), Default("tcp"), "RFC 9293 or RFC 8684."),
         key(
             "ip",
@@ -49,32 +50,6 @@ pub(super) static CONNECTION: Section = Section {
     ],
 };
 
-static TRAFFIC: Section = Section {
-    name: "traffic",
-    doc: "What an application sends.",
-    keys: &[
-        key(
-            "kind",
-            Kind::OneOf(&["ftp", "file"]),
-            Default("ftp"),
-            "`ftp`: as much as the transport takes; `file`: so many bytes.",
-        ),
-        key(
-            "start",
-            Kind::When,
-            Default("0 s"),
-            "When the connection is opened: a time, or \"uniform(0 s, 1 s)\".",
-        ),
-        key("stop", time(1), Optional("never"), "When the application stops writing; `ftp` only."),
-        key(
-            "size",
-            quantity(Bytes, 1, BYTES_MAX),
-            Optional("required for `file`"),
-            "Length of the file; `file` only.",
-        ),
-    ],
-};
-
 static SUBFLOW: Section = Section {
     name: "subflow",
     doc: "One subflow. Its path is the one with the fewest hops through the way-points; of several such, the one whose \
@@ -94,19 +69,32 @@ static SUBFLOW: Section = Section {
             Default("false"),
             "Only used when no regular subflow is usable (RFC 8684 section 3.3.8).",
         ),
+        key(
+            "start",
+            time(0),
+            Optional("as `join` says"),
+            "Opens the subflow then, not before; not of the first one.",
+        ),
+        key(
+            "announced",
+            Kind::Bool,
+            Default("false"),
+            "The subflow leads to a further address of `to`, and is opened when ADD_ADDR has announced that (RFC 8684 section \
+             3.4.1); not of the first one.",
+        ),
     ],
 };
 
 pub(super) static DATAGRAM: Section = Section {
     name: "datagram",
-    doc: "A UDP flow: fixed-size packets at a constant rate.",
+    doc: "A UDP flow: fixed-size packets.",
     keys: &[
         key("name", Kind::Name, Required, "Unique among connections and datagram flows."),
         FAMILY,
         key("from", Kind::Name, Required, "The node that sends."),
         key("to", Kind::Name, Required, "The node that receives."),
         key("via", Kind::Names(1), Optional("no way-points"), "Nodes to pass, in order."),
-        key("rate", RATE, Required, "Bit rate on the wire."),
+        key("rate", RATE, Required, "Bit rate on the wire while the flow is on; of `poisson` the mean."),
         key("packet", quantity(Bytes, 1, DATAGRAM_MAX), Required, "Size of a packet on the wire."),
         key("ip", IP, Default("v4"), "IP version; the size on the wire is `packet` with either."),
         key("on", Kind::Intervals, Optional("the whole run"), "Intervals [start, end) in ascending order."),
@@ -116,5 +104,15 @@ pub(super) static DATAGRAM: Section = Section {
             Default("0 s"),
             "Every interval begins up to this much earlier (not before 0 s) or later.",
         ),
+        key(
+            "pattern",
+            Kind::OneOf(&["cbr", "exponential", "pareto", "poisson"]),
+            Default("cbr"),
+            "Within an interval: one packet after the other at the rate; the same in bursts, whose lengths and pauses \
+             are exponential or Pareto; or packets at exponential distances.",
+        ),
+        MEAN_ON,
+        MEAN_OFF,
+        SHAPE,
     ],
 };

@@ -1,17 +1,22 @@
 //! The keys of a scenario file. Reading, error messages, JSON Schema and reference all follow from these tables.
 
 mod energy;
+mod events;
 mod flows;
 mod medium;
+mod relay;
 mod shaping;
 mod topology;
+mod traffic;
 mod transport;
 
 use crate::quantity::Dimension;
 use Dimension::{Rate, Time};
 use Need::{Default, Optional, Required};
 use energy::{ENERGY_BIN, INTERFACE};
+use events::EVENT;
 use flows::{CONNECTION, DATAGRAM};
+use relay::RELAY;
 use topology::{CHANGE, LINK, MEDIUM, NODE};
 use transport::TRANSPORT;
 
@@ -58,6 +63,10 @@ pub(crate) enum Kind {
     Quantity { dimension: Dimension, min: u64, max: u64 },
     /// The same, or "unlimited".
     Limit { dimension: Dimension, min: u64, max: u64 },
+    /// A plain number, in thousandths.
+    Thousandths { min: u32, max: u32 },
+    /// A quantity, or a table with the distribution that it is drawn from.
+    Draw { dimension: Dimension, min: u64, max: u64, section: &'static Section },
     /// Packets, bytes or "unlimited".
     Queue,
     /// A number from 0 to 1 or a percentage.
@@ -144,6 +153,8 @@ pub(crate) static SCENARIO: Section = Section {
         key("datagram", Kind::Tables(&DATAGRAM), Optional("none"), "UDP flows."),
         key("change", Kind::Tables(&CHANGE), Optional("none"), "Changes of links while the scenario runs."),
         key("interface", Kind::Tables(&INTERFACE), Optional("none"), "Radios, whose energy is reckoned."),
+        key("relay", Kind::Tables(&RELAY), Optional("none"), "Gateways that join two connections."),
+        key("event", Kind::Tables(&EVENT), Optional("none"), "Events of subflows while the scenario runs."),
     ],
 };
 
@@ -165,6 +176,12 @@ static MEASURE: Section = Section {
             Kind::Bool,
             Default("false"),
             "Whether what buffers hold is measured: figures and series of connections, subflows and hosts.",
+        ),
+        key(
+            "head_of_line",
+            Kind::Bool,
+            Default("false"),
+            "Whether MPTCP connections report how long data waited at the receiver for earlier data.",
         ),
     ],
 };
@@ -196,7 +213,8 @@ mod tests {
                 if let Kind::Table(inner)
                 | Kind::Tables(inner)
                 | Kind::TableOrOff(inner)
-                | Kind::OrTable(_, inner) = &key.kind
+                | Kind::OrTable(_, inner)
+                | Kind::Draw { section: inner, .. } = &key.kind
                 {
                     walk(inner);
                 }

@@ -45,6 +45,13 @@ pub(super) static LINK: Section = Section {
             "Each packet is lost independently, after it has used the link; or in bursts.",
         ),
         key("reverse", Kind::Table(&REVERSE), Optional("as forward"), "What differs on the way back."),
+        key(
+            "strips",
+            Kind::OneOf(&["nothing", "joins", "mptcp"]),
+            Default("nothing"),
+            "What a middlebox on the link removes from packets of both directions: nothing, the option MP_JOIN, or all \
+             options of MPTCP.",
+        ),
     ],
 };
 

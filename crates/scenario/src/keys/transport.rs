@@ -77,6 +77,27 @@ pub(super) static TRANSPORT: Section = Section {
             "Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, 4015); `newreno` goes without.",
         ),
         key(
+            "ecn",
+            Kind::Bool,
+            Optional("profile"),
+            "Explicit congestion notification, RFC 3168: both ends ask for it, and queues may mark new data instead of \
+             dropping it.",
+        ),
+        key(
+            "opportunistic_retransmission",
+            Kind::Bool,
+            Optional("profile"),
+            "MPTCP: when the receive window holds a subflow back, it sends the oldest unacknowledged data of another one \
+             again (Raiciu et al., NSDI 2012).",
+        ),
+        key(
+            "penalisation",
+            Kind::Bool,
+            Optional("profile"),
+            "MPTCP: when the receive window holds a subflow back, a slower one that has not delivered the oldest data \
+             halves its window, at most once per round trip (the same paper).",
+        ),
+        key(
             "receive_buffer",
             limit(Bytes, BYTES_MAX),
             Optional("profile"),
@@ -94,6 +115,13 @@ pub(super) static TRANSPORT: Section = Section {
             limit(Bytes, BYTES_MAX),
             Optional("profile"),
             "Of the connection, shared by its subflows.",
+        ),
+        key(
+            "stale_after",
+            Kind::Integer { min: 1, max: 1_000 },
+            Optional("the first one, until its recovery is over"),
+            "MPTCP: timeouts in a row after which a subflow is stale: it gets no data until something is acknowledged on \
+             it, and what it has under way goes to the others.",
         ),
         key(
             "pacing",

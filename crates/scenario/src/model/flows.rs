@@ -1,6 +1,8 @@
 //! Connections, subflows, datagram flows and what applications send.
 
-use super::{Hop, Nanos, Transport};
+use anabranch_draw::{ByteTime, Departures, Pattern, Rng, Streams};
+
+use super::{Hop, Nanos, Traffic, Transport};
 
 /// A time that may be drawn from the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,16 +46,18 @@ pub enum IpVersion {
     V6,
 }
 
-/// A TCP or MPTCP connection; data flows from `from` to `to`.
+/// A TCP or MPTCP connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connection {
     /// Unique among connections and datagram flows.
     pub name: String,
+    /// The workload of which it is a member, if any.
+    pub member_of: Option<String>,
     /// TCP or MPTCP.
     pub protocol: Protocol,
     /// IP version of every subflow.
     pub ip_version: IpVersion,
-    /// Index of the node that opens the connection and sends.
+    /// Index of the node that opens the connection.
     pub from: usize,
     /// Index of the other node.
     pub to: usize,
@@ -76,6 +80,10 @@ pub struct Subflow {
     pub hops: Vec<Hop>,
     /// Only used when no regular subflow is usable (RFC 8684 section 3.3.8).
     pub backup: bool,
+    /// When it is opened, if that is not as soon as it may; [`Event`](super::Event)s hold that too.
+    pub start: Option<Nanos>,
+    /// Whether it joins when the node `to` has announced the address that it leads to (RFC 8684 section 3.4.1).
+    pub announced: bool,
     /// Congestion control of this subflow. Coupled algorithms couple the subflows that share the name.
     pub congestion: Congestion,
 }
@@ -89,26 +97,7 @@ pub struct Congestion {
     pub params: Vec<u32>,
 }
 
-/// What an application sends over a connection.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Traffic {
-    /// As much as the transport takes, from `start` until `stop`.
-    Ftp {
-        /// When the connection is opened.
-        start: When,
-        /// When the application stops writing; `None`: never.
-        stop: Option<Nanos>,
-    },
-    /// A file of `bytes`.
-    File {
-        /// When the connection is opened.
-        start: When,
-        /// At least 1.
-        bytes: u64,
-    },
-}
-
-/// A UDP flow: fixed-size packets at a constant rate, during `on`.
+/// A UDP flow: fixed-size packets, during `on`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram {
     /// Unique among connections and datagram flows.
@@ -119,7 +108,7 @@ pub struct Datagram {
     pub to: usize,
     /// Path from `from` to `to`.
     pub hops: Vec<Hop>,
-    /// Bits per second on the wire.
+    /// Bits per second on the wire while the pattern is on.
     pub rate_bps: u64,
     /// Size on the wire.
     pub packet_bytes: u32,
@@ -130,6 +119,15 @@ pub struct Datagram {
     /// Every interval begins up to this much earlier (not before 0) or later, one draw per interval and seed.
     /// Small enough that intervals stay disjoint and none is empty.
     pub phase_jitter: Nanos,
+    /// How packets lie within the intervals.
+    pub pattern: Pattern,
+}
+
+impl Connection {
+    /// The stream of the draws of the application.
+    pub fn application_draws(&self, streams: Streams) -> Rng {
+        streams.stream(&format!("application/{}", self.name))
+    }
 }
 
 impl Datagram {
@@ -142,5 +140,22 @@ impl Datagram {
             .iter()
             .map(move |&(from, to)| ((from + below(2 * jitter + 1)).saturating_sub(jitter), to));
         shifted.filter(|&(from, to)| from < to)
+    }
+
+    /// When the packets leave, with the draws of a seed.
+    pub fn departures(&self, streams: Streams) -> Departures {
+        let mut phases = streams.stream(&format!("datagram/{}", self.name));
+        let intervals = self.intervals(|bound| phases.below(bound));
+        Departures::new(intervals, self.gap(), self.pattern, || self.pattern_draws(streams))
+    }
+
+    /// From one packet to the next while the pattern is on.
+    pub fn gap(&self) -> Nanos {
+        ByteTime::new(self.rate_bps).of(self.packet_bytes).max(1)
+    }
+
+    /// The stream of the draws of the pattern.
+    pub fn pattern_draws(&self, streams: Streams) -> Rng {
+        streams.stream(&format!("datagram/{}/pattern", self.name))
     }
 }

@@ -4,16 +4,23 @@
 //! every path has been resolved to hops. Nothing in here can be inconsistent; the parser sees to that.
 
 mod energy;
+mod events;
 mod flows;
 mod medium;
+mod relay;
 mod topology;
+mod traffic;
 mod transport;
 
+pub use anabranch_draw::{Distribution, Pattern};
 pub use energy::{Attachment, Interface};
-pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, Traffic, When};
+pub use events::{Action, Event};
+pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Subflow, When};
 pub use medium::{AfterFailure, Fallback, Framing, Medium, RateStep, Transmitter};
-pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Node, QueueLimit, Wire};
+pub use relay::Relay;
+pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Node, QueueLimit, Strips, Wire};
 pub use topology::{CoDel, Discipline, Jitter, JitterDistribution, Red, Trace};
+pub use traffic::{Arrivals, Direction, Flows, Request, Source, Telemetry, Traffic};
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 
 /// A point or span of simulated time, in nanoseconds.
@@ -50,6 +57,10 @@ pub struct Scenario {
     pub changes: Vec<Change>,
     /// Radios in the order of the file.
     pub interfaces: Vec<Interface>,
+    /// Relays in the order of the file.
+    pub relays: Vec<Relay>,
+    /// Events of subflows, sorted by time.
+    pub events: Vec<Event>,
 }
 
 /// What is measured and when.
@@ -65,4 +76,6 @@ pub struct Measure {
     pub energy_bin: Nanos,
     /// Whether what buffers hold is measured.
     pub memory: bool,
+    /// Whether MPTCP connections report how long data waited for earlier data.
+    pub head_of_line: bool,
 }

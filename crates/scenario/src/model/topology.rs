@@ -24,6 +24,20 @@ pub struct Link {
     pub forward: Wire,
     /// From `b` to `a`.
     pub reverse: Wire,
+    /// What a middlebox on it removes.
+    pub strips: Strips,
+}
+
+/// MPTCP options that a middlebox removes from packets of both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strips {
+    /// None.
+    #[default]
+    Nothing,
+    /// MP_JOIN.
+    Joins,
+    /// All of them.
+    Mptcp,
 }
 
 /// One direction of a wire.

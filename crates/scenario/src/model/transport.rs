@@ -81,12 +81,21 @@ pub struct Transport {
     /// Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, RFC 4015); not with
     /// [`Recovery::NewReno`].
     pub undo: bool,
+    /// Explicit congestion notification (RFC 3168): both ends ask for it, and new data may be marked.
+    pub ecn: bool,
+    /// Data that the receive window is full of is sent again on another subflow (Raiciu et al., NSDI 2012).
+    pub opportunistic_retransmission: bool,
+    /// The subflow that holds such data up halves its window, at most once per round trip (the same paper).
+    pub penalisation: bool,
     /// Receive buffer in bytes, of the connection (shared by the subflows); `None`: unlimited.
     pub receive_buffer: Option<u64>,
     /// Whether the window offered grows up to `receive_buffer` with what the application reads.
     pub receive_buffer_tuning: bool,
     /// Send buffer in bytes, of the connection; `None`: unlimited.
     pub send_buffer: Option<u64>,
+    /// Timeouts in a row after which a subflow of MPTCP is stale, until something is acknowledged; `None`: it is after
+    /// the first one, until its recovery is over.
+    pub stale_after: Option<u32>,
     /// Whether data is paced by the window and the smoothed RTT.
     pub pacing: bool,
     /// Opening of further subflows.

@@ -1,9 +1,12 @@
 //! Every way to be wrong has one clear message. Each case changes one line of a correct scenario.
 
 mod energy;
+mod events;
 mod medium;
 mod overrides;
+mod relay;
 mod structure;
+mod traffic;
 mod values;
 
 use anabranch_scenario::load;

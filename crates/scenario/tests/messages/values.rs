@@ -250,7 +250,7 @@ protocol"#,
     edited(
         r#"kind = "ftp", start = "uniform(0 s, 1 s)", stop = "9 s""#,
         r#"kind = "file""#,
-        r#"f.toml:34:11: connection.flow.traffic.size: missing; expected a size such as "64 kB" (units: B, kB, MB, GB, KiB, MiB, GiB)"#,
+        r#"f.toml:34:11: connection.flow.traffic.size: missing; expected a size such as "64 kB" (units: B, kB, MB, GB, KiB, MiB, GiB), or a table such as { distribution = "exponential", mean = "64 kB" }"#,
     );
     edited(
         r#"queue = "50 packets""#,

@@ -21,6 +21,10 @@ pub(crate) enum TimerKind {
     Open,
     /// An application stops writing.
     Stop,
+    /// An application wants to be woken (connection).
+    Application,
+    /// Something happens to a subflow.
+    Event,
     /// A datagram is sent.
     Datagram,
     /// A delayed acknowledgement is due (endpoint).

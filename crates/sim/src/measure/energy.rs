@@ -69,7 +69,7 @@ impl<K: Key> World<'_, K> {
             }));
         }
         let delivered_bytes = self.scenario.delivered_over_interfaces(
-            |index| end.delivered_bytes[index] - begin.delivered_bytes[index],
+            |index| end.delivered[index].total() - begin.delivered[index].total(),
             |index| end.datagrams[index].2 - begin.datagrams[index].2,
         );
         let of_run = run_figures(meters, delivered_bytes as f64 * 8.0).into_iter();

@@ -1,8 +1,11 @@
 //! Measurement: what is counted and sampled while a run goes on, and its series. The summary is in `summary.rs`.
 
 mod energy;
+mod latency;
 mod memory;
+mod relay;
 mod summary;
+mod workload;
 
 use anabranch_cc::SSTHRESH_INFINITE;
 use anabranch_link::Nanos;
@@ -17,9 +20,10 @@ use memory::MemoryMeter;
 
 use crate::{
     engine::{heads::Key, timers::TimerKind},
+    mptcp::waits::Waited,
     net::{LinkCounters, LinkRef},
     tcp::sender::SenderCounters,
-    world::World,
+    world::{Connection, Side, World},
 };
 
 /// Distance between samples for the means where no series is wanted.
@@ -31,10 +35,20 @@ const SUBFLOW_SERIES: [&str; 6] =
 /// What has been counted up to some moment.
 #[derive(Clone, Default)]
 struct Counts {
-    delivered_bytes: Vec<u64>,
+    delivered: Vec<Delivered>,
+    waited: Vec<Waited>,
     subflows: Vec<SubflowCounts>,
     datagrams: Vec<(u64, u64, u64)>,
     links: Vec<LinkCounters>,
+}
+
+/// Bytes delivered to the applications of a connection.
+#[derive(Clone, Copy, Default)]
+struct Delivered {
+    /// To the side that accepted it.
+    up: u64,
+    /// To the side that opened it.
+    down: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -42,6 +56,7 @@ struct SubflowCounts {
     sender: SenderCounters,
     bytes_acked: u64,
     drops: u64,
+    ecn_marks: u64,
 }
 
 /// A mean over samples.
@@ -68,12 +83,24 @@ struct SubflowMeans {
     srtt_s: Mean,
 }
 
+/// The sending end of a subflow that is measured.
+#[derive(Clone, Copy)]
+struct Sender {
+    endpoint: u32,
+    /// Whether it is measured by itself, not only as part of a workload.
+    alone: bool,
+}
+
 /// The state of the measurement.
 #[derive(Default)]
 pub(crate) struct Meter {
     begin: Option<Counts>,
     end: Option<Counts>,
-    /// Bytes at the previous sample, per connection and subflow.
+    /// The measured sender of each subflow.
+    senders: Vec<Sender>,
+    /// The series of each connection; members of a workload share one.
+    series_of: Vec<usize>,
+    /// Bytes at the previous sample, per series of connections and per subflow.
     last_delivered: Vec<u64>,
     last_acked: Vec<u64>,
     connection_series: Vec<Vec<(Nanos, f64)>>,
@@ -89,6 +116,17 @@ pub(crate) struct Meter {
     memory: Option<Box<MemoryMeter>>,
 }
 
+impl Delivered {
+    fn to(connection: &Connection) -> Self {
+        let [opener, acceptor] = &connection.sides;
+        Self { up: acceptor.receive.delivered_bytes, down: opener.receive.delivered_bytes }
+    }
+
+    fn total(self) -> u64 {
+        self.up + self.down
+    }
+}
+
 fn seconds(time: Nanos) -> f64 {
     time as f64 / 1e9
 }
@@ -99,6 +137,13 @@ impl<K: Key> World<'_, K> {
         let scenario = self.scenario;
         let subflows = self.endpoints.len() / 2;
         let meter = &mut self.meter;
+        meter.series_of = workload::series_of(&scenario.connections);
+        let series = meter.series_of.last().map_or(0, |last| last + 1);
+        for (model, connection) in scenario.connections.iter().zip(&self.connections) {
+            let endpoints = connection.endpoints(usize::from(connection.data_side));
+            let alone = model.member_of.is_none();
+            meter.senders.extend(endpoints.map(|endpoint| Sender { endpoint: endpoint as u32, alone }));
+        }
         for (index, link) in scenario.links.iter().enumerate() {
             for (direction, wire, suffix) in [(0, &link.forward, ""), (1, &link.reverse, "/reverse")] {
                 if wire.queue != QueueLimit::Unlimited {
@@ -111,15 +156,17 @@ impl<K: Key> World<'_, K> {
         for (index, medium) in scenario.media.iter().enumerate() {
             meter.links.push((LinkRef::Medium(index), medium.name.clone()));
         }
-        meter.last_delivered = vec![0; self.connections.len()];
+        meter.last_delivered = vec![0; series];
         meter.last_acked = vec![0; subflows];
         meter.subflow_means = vec![SubflowMeans::default(); subflows];
         meter.queue_means = vec![Mean::default(); meter.links.len()];
         if let Some(points) = scenario.duration.checked_div(scenario.measure.interval) {
             let points = points as usize;
             let empty = || Vec::with_capacity(points);
-            meter.connection_series = (0..self.connections.len()).map(|_| empty()).collect();
-            meter.subflow_series = (0..subflows).map(|_| std::array::from_fn(|_| empty())).collect();
+            meter.connection_series = (0..series).map(|_| empty()).collect();
+            let columns =
+                |sender: &Sender| std::array::from_fn(|_| if sender.alone { empty() } else { Vec::new() });
+            meter.subflow_series = meter.senders.iter().map(columns).collect();
             meter.link_series = (0..meter.links.len()).map(|_| empty()).collect();
         }
         meter.memory = scenario.measure.memory.then(|| Box::new(MemoryMeter::new(scenario)));
@@ -149,19 +196,31 @@ impl<K: Key> World<'_, K> {
 
     fn counts(&self) -> Counts {
         let subflow = |index: usize| {
-            let sender = &self.endpoints[2 * index].sender;
+            let endpoint = self.meter.senders[index].endpoint;
+            let sender = &self.endpoints[endpoint as usize].sender;
             SubflowCounts {
                 sender: sender.counters,
                 bytes_acked: sender.bytes_acked,
-                drops: self.net.lost_to(2 * index as u32 + 1),
+                drops: self.net.lost_to(endpoint ^ 1),
+                ecn_marks: self.endpoints[endpoint as usize ^ 1].ecn.marks,
             }
         };
         Counts {
-            delivered_bytes: self.connections.iter().map(|c| c.sides[1].receive.delivered_bytes).collect(),
+            delivered: self.connections.iter().map(Delivered::to).collect(),
+            waited: if self.scenario.measure.head_of_line { self.waited() } else { Vec::new() },
             subflows: (0..self.endpoints.len() / 2).map(subflow).collect(),
             datagrams: self.datagrams.iter().map(|d| (d.sent, d.received, d.received_bytes)).collect(),
             links: self.all_links().map(|link| self.net.counters(link)).collect(),
         }
+    }
+
+    fn waited(&self) -> Vec<Waited> {
+        let until = |side: &Side| side.receive.waits.as_ref().map(|waits| waits.until(self.now));
+        let of_both = |connection: &Connection| {
+            let [opener, acceptor] = connection.sides.each_ref().map(|side| until(side).unwrap_or_default());
+            opener.and(acceptor)
+        };
+        self.connections.iter().map(of_both).collect()
     }
 
     fn all_links(&self) -> impl Iterator<Item = LinkRef> + use<K> {
@@ -176,17 +235,19 @@ impl<K: Key> World<'_, K> {
         let inside = (self.scenario.measure.from..=self.scenario.measure.to).contains(&self.now);
         let now = self.now;
         let meter = &mut self.meter;
-        for (index, connection) in self.connections.iter().enumerate() {
-            let delivered = connection.sides[1].receive.delivered_bytes;
+        let mut delivered = vec![0; meter.last_delivered.len()];
+        for (connection, &series) in self.connections.iter().zip(&meter.series_of) {
+            delivered[series] += Delivered::to(connection).total();
+        }
+        for (index, delivered) in delivered.into_iter().enumerate() {
             if wanted {
                 let bytes = delivered - meter.last_delivered[index];
                 meter.connection_series[index].push((now, bytes as f64 * 8.0 / seconds(interval)));
             }
             meter.last_delivered[index] = delivered;
         }
-        for index in 0..self.endpoints.len() / 2 {
-            let endpoint = &self.endpoints[2 * index];
-            let sender = &endpoint.sender;
+        for (index, &Sender { endpoint, .. }) in meter.senders.iter().enumerate().filter(|(_, of)| of.alone) {
+            let sender = &self.endpoints[endpoint as usize].sender;
             let srtt_s = f64::from(sender.rtt.srtt8_us) / 8e6;
             if inside {
                 let means = &mut meter.subflow_means[index];
@@ -206,7 +267,7 @@ impl<K: Key> World<'_, K> {
                 (srtt_s > 0.0).then_some(srtt_s),
                 Some(bytes as f64 * 8.0 / seconds(interval)),
                 Some(sender.counters.retransmits as f64),
-                Some(self.net.lost_to(2 * index as u32 + 1) as f64),
+                Some(self.net.lost_to(endpoint ^ 1) as f64),
             ];
             for (series, value) in meter.subflow_series[index].iter_mut().zip(values) {
                 series.extend(value.map(|value| (now, value)));
@@ -240,11 +301,19 @@ impl<K: Key> World<'_, K> {
         let meter = std::mem::take(&mut self.meter);
         let mut all = Vec::new();
         let mut subflows = meter.subflow_series.into_iter();
-        let connections = self.scenario.connections.iter().zip(meter.connection_series);
-        for (model, points) in connections {
+        let mut connections = meter.connection_series.into_iter();
+        let mut workload = None;
+        for model in &self.scenario.connections {
             let name = || model.name.clone();
-            all.push(Series { scope: Scope::Connection(name()), metric: "goodput_bps", points });
+            if model.member_of.is_none() || model.member_of != workload {
+                workload = model.member_of.clone();
+                let scope = Scope::Connection(workload.clone().unwrap_or_else(name));
+                all.extend(connections.next().map(|points| Series { scope, metric: "goodput_bps", points }));
+            }
             for (path, columns) in model.subflows.iter().zip(subflows.by_ref()) {
+                if workload.is_some() {
+                    continue;
+                }
                 let scope = Scope::Subflow(name(), path.name.clone());
                 let named = SUBFLOW_SERIES.iter().zip(columns);
                 all.extend(named.map(|(metric, points)| Series { scope: scope.clone(), metric, points }));

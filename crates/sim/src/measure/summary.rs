@@ -1,15 +1,18 @@
 //! The figures of a run over its window.
 
 use anabranch_record::model::{Figure, Scope, Summary};
+use anabranch_scenario::model::{Direction, Protocol, Strips};
 
-use super::{Counts, SubflowCounts, seconds};
+use super::{Counts, SubflowCounts, latency, seconds};
 use crate::{engine::heads::Key, net::LinkRef, world::World};
 
 impl<K: Key> World<'_, K> {
     pub(super) fn summary(&self, begin: &Counts, end: &Counts) -> Summary {
         let window_s = seconds(self.scenario.measure.to - self.scenario.measure.from);
         let mut figures = Vec::new();
-        let goodputs = self.connection_figures(&mut figures, begin, end, window_s);
+        let mut goodputs = self.connection_figures(&mut figures, begin, end, window_s);
+        goodputs.extend(self.workload_figures(&mut figures, begin, end, window_s));
+        self.relay_figures(&mut figures);
         self.datagram_figures(&mut figures, begin, end, window_s);
         self.link_figures(&mut figures, begin, end, window_s);
         let mut run = |metric, value| figures.push(Figure { scope: Scope::Run, metric, value });
@@ -38,15 +41,28 @@ impl<K: Key> World<'_, K> {
         let mut first_subflow = 0;
         for (index, model) in self.scenario.connections.iter().enumerate() {
             let connection = &self.connections[index];
-            let scope = Scope::Connection(model.name.clone());
-            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
             let subflows = first_subflow..first_subflow + model.subflows.len();
             first_subflow = subflows.end;
-            let bytes = end.delivered_bytes[index] - begin.delivered_bytes[index];
+            if model.member_of.is_some() {
+                continue;
+            }
+            let scope = Scope::Connection(model.name.clone());
+            let mut figure = |metric, value| figures.push(Figure { scope: scope.clone(), metric, value });
+            let (begin_bytes, end_bytes) = (begin.delivered[index], end.delivered[index]);
+            let bytes = end_bytes.total() - begin_bytes.total();
             let goodput = bytes as f64 * 8.0 / window_s;
             goodputs.push(goodput);
             figure("goodput_bps", goodput);
             figure("bytes_delivered", bytes as f64);
+            if model.traffic.direction() == Direction::Both {
+                let rate = |begin: u64, end: u64| (end - begin) as f64 * 8.0 / window_s;
+                figure("goodput_up_bps", rate(begin_bytes.up, end_bytes.up));
+                figure("goodput_down_bps", rate(begin_bytes.down, end_bytes.down));
+            }
+            if let Some(latencies) = connection.application.as_ref().and_then(|of| of.latencies()) {
+                figure("messages", latencies.values.len() as f64);
+                latency::LATENCY.of(&latencies.values, &mut figure);
+            }
             if let Some(completed) = connection.completed_at {
                 figure("completion_s", seconds(completed - connection.opened_at));
             }
@@ -59,15 +75,48 @@ impl<K: Key> World<'_, K> {
             figure("retransmits", total(&|s| s.sender.retransmits) as f64);
             figure("drops", drops as f64);
             figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
-            if connection.is_mptcp() {
-                figure("reinjections", connection.sides[0].send.reinjections as f64);
-                figure("duplicates", connection.sides[1].receive.duplicates as f64);
-                figure("out_of_order_max_bytes", connection.sides[1].receive.held_bytes_max as f64);
+            if model.transport.ecn {
+                figure("ecn_marks", total(&|s| s.ecn_marks) as f64);
             }
+            if model.protocol == Protocol::Mptcp {
+                let [opener, acceptor] = &connection.sides;
+                let held_max = opener.receive.held_bytes_max.max(acceptor.receive.held_bytes_max);
+                figure("reinjections", (opener.send.reinjections + acceptor.send.reinjections) as f64);
+                figure("duplicates", (opener.receive.duplicates + acceptor.receive.duplicates) as f64);
+                figure("out_of_order_max_bytes", held_max as f64);
+                if let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy) {
+                    let retransmissions = opener.retransmissions + acceptor.retransmissions;
+                    figure("opportunistic_retransmissions", retransmissions as f64);
+                    figure("penalisations", (opener.penalties + acceptor.penalties) as f64);
+                }
+                if self.scenario.links.iter().any(|link| link.strips != Strips::Nothing) {
+                    figure("fallback", f64::from(u8::from(connection.fell_back)));
+                    figure("joins_refused", f64::from(connection.joins_refused));
+                }
+                if self.scenario.measure.head_of_line {
+                    let (begin, end) = (begin.waited[index], end.waited[index]);
+                    figure("hol_blocked_s", seconds(end.blocked - begin.blocked));
+                    let bytes = end.bytes - begin.bytes;
+                    if bytes > 0 {
+                        let byte_time = (end.byte_time - begin.byte_time) as f64;
+                        figure("hol_delay_mean_s", byte_time / 1e9 / bytes as f64);
+                        figure("hol_delay_max_s", seconds(end.longest));
+                    }
+                }
+            }
+            let eventful = self.scenario.events.iter().any(|event| event.connection == index);
             for (subflow, path) in subflows.zip(&model.subflows) {
                 let scope = Scope::Subflow(model.name.clone(), path.name.clone());
                 let counts = (begin.subflows[subflow], end.subflows[subflow]);
                 self.subflow_figures(figures, &scope, subflow, counts, window_s);
+                if model.transport.ecn {
+                    let marks = counts.1.ecn_marks - counts.0.ecn_marks;
+                    figures.push(Figure { scope: scope.clone(), metric: "ecn_marks", value: marks as f64 });
+                }
+                if eventful || model.transport.stale_after.is_some() {
+                    let failures = counts.1.sender.failures - counts.0.sender.failures;
+                    figures.push(Figure { scope, metric: "subflow_failures", value: f64::from(failures) });
+                }
             }
         }
         goodputs
@@ -87,7 +136,7 @@ impl<K: Key> World<'_, K> {
         figure("throughput_bps", (end.bytes_acked - begin.bytes_acked) as f64 * 8.0 / window_s);
         figure("packets_sent", sent as f64);
         figure("retransmits", (end.sender.retransmits - begin.sender.retransmits) as f64);
-        figure("timeouts", (end.sender.timeouts - begin.sender.timeouts) as f64);
+        figure("timeouts", f64::from(end.sender.timeouts - begin.sender.timeouts));
         figure("fast_retransmits", (end.sender.recoveries - begin.sender.recoveries) as f64);
         figure("drops", drops as f64);
         figure("loss_rate", drops as f64 / (sent as f64).max(1.0));
@@ -98,7 +147,7 @@ impl<K: Key> World<'_, K> {
         if let Some(srtt_s) = means.srtt_s.get() {
             figure("mean_srtt_s", srtt_s);
         }
-        let min_us = self.endpoints[2 * index].sender.rtt.min_us;
+        let min_us = self.endpoints[self.meter.senders[index].endpoint as usize].sender.rtt.min_us;
         if min_us > 0 {
             figure("min_rtt_s", f64::from(min_us) / 1e6);
         }

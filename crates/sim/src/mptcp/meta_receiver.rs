@@ -1,5 +1,9 @@
 //! Data-level reassembly.
 
+use anabranch_link::Nanos;
+
+use super::waits::Waits;
+
 /// State of the receiving side of a connection. Numbers count data-level segments.
 #[derive(Default)]
 pub(crate) struct MetaReceiver {
@@ -16,22 +20,31 @@ pub(crate) struct MetaReceiver {
     pub(crate) held_bytes_max: u64,
     /// Segments that had arrived before.
     pub(crate) duplicates: u64,
+    /// For those that tell how long data waits.
+    pub(crate) waits: Option<Box<Waits>>,
 }
 
 impl MetaReceiver {
+    pub(crate) fn new(head_of_line: bool) -> Self {
+        Self { waits: head_of_line.then(Box::default), ..Self::default() }
+    }
+
     /// Takes a segment from a subflow.
     #[inline]
-    pub(crate) fn accept(&mut self, number: u64, len: u16) {
+    pub(crate) fn accept(&mut self, number: u64, len: u16, now: Nanos) {
         if number == self.next {
             self.next += 1;
             self.delivered_bytes += u64::from(len);
             if self.held_count > 0 {
-                self.release();
+                self.release(now);
             }
         } else if number < self.next || self.held_len(number).is_some() {
             self.duplicates += 1;
         } else {
             self.hold(number, len);
+            if let Some(waits) = &mut self.waits {
+                waits.begin(number, now);
+            }
         }
     }
 
@@ -42,12 +55,15 @@ impl MetaReceiver {
         self.held[number as usize & (self.held.len() - 1)].checked_sub(1)
     }
 
-    fn release(&mut self) {
+    fn release(&mut self, now: Nanos) {
         while self.held_count > 0
             && let Some(len) = self.held_len(self.next)
         {
             let mask = self.held.len() - 1;
             self.held[self.next as usize & mask] = 0;
+            if let Some(waits) = &mut self.waits {
+                waits.end(self.next, u64::from(len), now);
+            }
             self.held_count -= 1;
             self.held_bytes -= u64::from(len);
             self.delivered_bytes += u64::from(len);
@@ -76,6 +92,7 @@ impl MetaReceiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mptcp::waits::Waited;
     use proptest::prelude::*;
 
     proptest! {
@@ -87,12 +104,32 @@ mod tests {
             let mut receiver = MetaReceiver::default();
             let len = |number: u64| 100 + number as u16;
             for number in order.iter().chain(&repeats) {
-                receiver.accept(*number, len(*number));
+                receiver.accept(*number, len(*number), 0);
             }
             prop_assert_eq!(receiver.next, 60);
             prop_assert_eq!(receiver.delivered_bytes, (0..60).map(|n| u64::from(len(n))).sum::<u64>());
             prop_assert_eq!(receiver.duplicates, repeats.len() as u64);
             prop_assert_eq!((receiver.held_bytes, receiver.held_count), (0, 0));
         }
+    }
+
+    #[test]
+    fn time_is_blocked_from_the_first_segment_held_to_the_last_one_let_go() {
+        let mut receiver = MetaReceiver::new(true);
+        let blocked =
+            |receiver: &MetaReceiver, now| receiver.waits.as_ref().map(|waits| waits.until(now).blocked);
+        receiver.accept(1, 100, 10);
+        receiver.accept(2, 300, 20);
+        receiver.accept(4, 500, 30);
+        assert_eq!(blocked(&receiver, 35), Some(25));
+        receiver.accept(0, 100, 40);
+        assert_eq!(blocked(&receiver, 45), Some(35), "4 still waits");
+        receiver.accept(3, 100, 50);
+        receiver.accept(5, 100, 90);
+        let expected =
+            Waited { blocked: 40, bytes: 900, byte_time: 100 * 30 + 300 * 20 + 500 * 20, longest: 30 };
+        assert_eq!(receiver.waits.as_ref().map(|waits| waits.until(100)), Some(expected));
+        receiver.accept(7, 100, 100);
+        assert_eq!(blocked(&receiver, 103), Some(43));
     }
 }

@@ -70,6 +70,16 @@ impl MetaSender {
         self.written = bytes;
     }
 
+    /// The application has so many bytes more to send.
+    pub(crate) fn write_more(&mut self, bytes: u64) {
+        self.written = self.written.map(|written| written + bytes);
+    }
+
+    /// Bytes that the application has written and that have not been cut.
+    pub(crate) fn unsent_bytes(&self) -> u64 {
+        self.written.map_or(u64::MAX, |written| written - self.next_byte)
+    }
+
     /// The application stops: what is cut is still delivered.
     pub(crate) fn stop(&mut self) {
         self.written = Some(self.next_byte.min(self.written.unwrap_or(u64::MAX)));
@@ -92,6 +102,11 @@ impl MetaSender {
         self.written.is_none_or(|written| self.next_byte < written)
     }
 
+    /// Whether there is anything to send: new data or reinjections.
+    pub(crate) fn has_any(&self) -> bool {
+        self.has_more() || !self.reinject.is_empty()
+    }
+
     /// What is to be sent next: reinjections before new data.
     pub(crate) fn candidate(&mut self) -> Option<Candidate> {
         while let Some(&number) = self.reinject.front() {
@@ -103,6 +118,27 @@ impl MetaSender {
         }
         let len = self.next_len()?;
         Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
+    }
+
+    /// Whether nothing but the receiver's window keeps the next new segment back.
+    pub(crate) fn is_held_back(&self) -> bool {
+        let left = self.unsent_bytes();
+        left > 0 && self.next_byte + left.min(u64::from(self.segment_bytes)) > self.window_edge
+    }
+
+    /// The oldest segment that the receiver has not acknowledged.
+    pub(crate) fn oldest(&self) -> Option<Candidate> {
+        let segment = self.outstanding.front()?;
+        let (len, carried_by) = (segment.len, segment.carried_by);
+        Some(Candidate { number: self.una, len, carried_by, reinjection: true })
+    }
+
+    /// A segment that no queue asked for has been given to one more subflow.
+    pub(crate) fn sent_again(&mut self, number: u64, subflow: u32) {
+        self.reinjections += 1;
+        if let Some(segment) = self.get_mut(number) {
+            segment.carried_by |= 1 << subflow;
+        }
     }
 
     /// The next reinjection is not needed: every subflow that could carry it has done so and will deliver it, or
@@ -147,6 +183,38 @@ impl MetaSender {
             segment.queued_again = true;
             self.reinject.push_back(number);
         }
+    }
+
+    /// First byte that the receiver has not allowed.
+    #[cfg(test)]
+    pub(crate) fn window_edge(&self) -> u64 {
+        self.window_edge
+    }
+
+    /// A subflow has gone that had this segment under way: it is for another one, or for its successor.
+    pub(crate) fn take_back(&mut self, number: u64, subflow: u32) {
+        if let Some(segment) = self.get_mut(number) {
+            segment.carried_by &= !(1 << subflow);
+        }
+        self.reinject(number);
+    }
+
+    /// The connection falls back to TCP before anything has been sent: its one subflow remembers what it carries.
+    pub(crate) fn fall_back(&mut self) {
+        assert_eq!(self.next, 0, "data has been sent");
+        self.remembers = false;
+    }
+
+    /// Bytes cut so far.
+    #[cfg(test)]
+    pub(crate) fn cut_bytes(&self) -> u64 {
+        self.next_byte
+    }
+
+    /// Bytes that the application has written so far; `None`: always more.
+    #[cfg(test)]
+    pub(crate) fn written_bytes(&self) -> Option<u64> {
+        self.written
     }
 
     /// Bytes cut and not acknowledged at the data level.

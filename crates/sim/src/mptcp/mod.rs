@@ -3,4 +3,6 @@
 
 pub(crate) mod meta_receiver;
 pub(crate) mod meta_sender;
+pub(crate) mod remedy;
+pub(crate) mod waits;
 pub(crate) mod window;

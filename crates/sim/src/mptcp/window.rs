@@ -3,8 +3,8 @@
 //!
 //! The growing one is dynamic right-sizing (Fisk, Feng 2001) as Linux 6.18 does it: the constants and the two rules
 //! are what was measured on the wire (`docs/validation.md`). Windows here count payload; the kernel's buffers count
-//! memory too, 158/256 of which it takes for payload at first. Left out: that ratio's later changes, memory
-//! pressure, and a window that shrinks with unread data (here the application reads at once).
+//! memory too, 158/256 of which it takes for payload at first. Left out: that ratio's later changes and memory
+//! pressure. Applications read at once; a relay does not ([`Window::hold`]).
 
 use anabranch_link::Nanos;
 use anabranch_scenario::model::Transport;
@@ -20,6 +20,8 @@ const FIRST_ROUND: u64 = 10;
 pub(crate) struct Window {
     /// In bytes beyond the acknowledgement; `None`: unlimited.
     pub(crate) offered: Option<u32>,
+    /// Bytes of the buffer that hold what has not been read.
+    unread: u32,
     tuning: Option<Box<Tuning>>,
 }
 
@@ -40,7 +42,7 @@ impl Window {
     pub(crate) fn new(transport: &Transport) -> Self {
         let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         if !transport.receive_buffer_tuning {
-            return Self { offered: transport.receive_buffer.map(small), tuning: None };
+            return Self { offered: transport.receive_buffer.map(small), unread: 0, tuning: None };
         }
         let segment = u64::from(transport.segment_bytes);
         let max = transport.receive_buffer.unwrap_or(u64::MAX);
@@ -52,7 +54,7 @@ impl Window {
             best_round: FIRST_ROUND * segment,
             round: None,
         };
-        Self { offered: Some(small(first)), tuning: Some(Box::new(tuning)) }
+        Self { offered: Some(small(first)), unread: 0, tuning: Some(Box::new(tuning)) }
     }
 
     /// A segment that was not here before has come: the window grows by two segments, up to its limit. Says
@@ -60,9 +62,26 @@ impl Window {
     pub(crate) fn grow(&mut self) -> bool {
         let (Some(tuning), Some(offered)) = (&self.tuning, &mut self.offered) else { return false };
         let before = *offered;
-        let limit = u32::try_from(tuning.limit).unwrap_or(u32::MAX);
+        let limit = u32::try_from(tuning.limit).unwrap_or(u32::MAX).saturating_sub(self.unread);
         *offered = before.saturating_add(2 * tuning.segment).min(limit).max(before);
         *offered > before
+    }
+
+    /// So many bytes have been delivered and not been read; returns the window before and after. Its edge does not move
+    /// back: what is delivered goes off the window in any case.
+    pub(crate) fn hold(&mut self, unread: u64) -> (u64, u64) {
+        let Some(offered) = &mut self.offered else { return (u64::MAX, u64::MAX) };
+        let before = *offered;
+        let room = before + self.unread;
+        let unread = u32::try_from(unread).unwrap_or(u32::MAX).min(room);
+        *offered = room - unread;
+        self.unread = unread;
+        (u64::from(before), u64::from(*offered))
+    }
+
+    /// Bytes that have been delivered and not been read.
+    pub(crate) fn unread(&self) -> u64 {
+        u64::from(self.unread)
     }
 
     /// Whether a round trip of `rtt` is over at `now`.

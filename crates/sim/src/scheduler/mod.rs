@@ -66,6 +66,11 @@ pub(crate) fn make(name: &str) -> Box<dyn Scheduler + Send> {
     (info.expect("the scenario checked the name").make)()
 }
 
+/// The fastest subflow that could carry a segment again.
+pub(crate) fn fastest(subflows: &[Candidate]) -> Pick {
+    minrtt::MinRtt.pick(subflows)
+}
+
 /// Classes of RFC 8684 section 3.3.8: backup subflows count only while no regular one is usable.
 fn eligible(subflows: &[Candidate]) -> impl Iterator<Item = (usize, &Candidate)> {
     let regular = subflows.iter().any(|subflow| subflow.usable && !subflow.backup);

@@ -68,4 +68,6 @@ pub(crate) struct Absorbed {
     /// One-way delay of the packet that was echoed, plus what its acknowledgement waited.
     pub(crate) owd_us: u32,
     pub(crate) owd_valid: bool,
+    /// Not an acknowledgement at all, but the end of a silence of so long.
+    pub(crate) idle_us: u32,
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod ack;
 pub(crate) mod ack_timing;
+pub(crate) mod ecn;
 pub(crate) mod newreno;
 pub(crate) mod pacer;
 pub(crate) mod probe;

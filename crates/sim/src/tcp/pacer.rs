@@ -35,6 +35,12 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
+    /// The subflow is opened again.
+    pub(crate) fn restart(&mut self) {
+        self.timer.disarm();
+        *self = Self { timer: self.timer, ..Self::default() };
+    }
+
     /// When the next segment may leave; `None`: now.
     pub(crate) fn waits_until(&self, now: Nanos) -> Option<Nanos> {
         (now < self.next && self.burst_left == 0).then_some(self.next)

@@ -66,6 +66,20 @@ impl Receiver {
         Self { timing: timed.then(Box::default), reports_duplicates, sack_room, ..Self::default() }
     }
 
+    /// The peer opens the subflow again, with the segment `next` as its first.
+    pub(crate) fn restart(&mut self, next: u64) {
+        self.delayed.disarm();
+        *self = Self {
+            next,
+            last_ack_sent: next,
+            delayed: self.delayed,
+            timing: self.timing.is_some().then(Box::default),
+            reports_duplicates: self.reports_duplicates,
+            sack_room: self.sack_room,
+            ..Self::default()
+        };
+    }
+
     /// Takes the segment `number`; in-order payload goes to `deliver` as (data sequence number, length).
     pub(crate) fn accept(
         &mut self,

@@ -230,8 +230,13 @@ impl Scoreboard {
         if let Some(number) = board.forced
             && number >= una
         {
-            return Next::Retransmit(number);
+            // While the pacer held it back, it may have been reported.
+            if sender.segments.get(number).flags & SACKED == 0 {
+                return Next::Retransmit(number);
+            }
+            self::board(sender).forced = None;
         }
+        let board = self::board(sender);
         let recovering = matches!(state, CaState::Recovery | CaState::Loss);
         // Limited transmit (RFC 3042) follows from the pipe (RFC 6675 section 5, step 3): each SACKed segment
         // has left it. Without it, SACKed segments make room only once recovery has begun.

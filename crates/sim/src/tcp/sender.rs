@@ -35,9 +35,11 @@ pub(crate) struct SenderCounters {
     /// Retransmissions.
     pub(crate) retransmits: u64,
     /// Expiries of the retransmission timer.
-    pub(crate) timeouts: u64,
+    pub(crate) timeouts: u32,
     /// Times that fast recovery was entered.
     pub(crate) recoveries: u64,
+    /// Times that the subflow has become stale.
+    pub(crate) failures: u32,
 }
 
 /// The part that depends on how lost packets are found.
@@ -64,6 +66,7 @@ pub(crate) struct Sender {
     pub(crate) recover: u64,
     pub(crate) dupacks: u32,
     pub(crate) limited_transmit: bool,
+    stale_after: Option<u32>,
     pub(crate) method: Method,
     pub(crate) rtt: Rtt,
     pub(crate) timer: Lazy,
@@ -99,6 +102,7 @@ impl Sender {
             recover: 0,
             dupacks: 0,
             limited_transmit: transport.limited_transmit,
+            stale_after: transport.stale_after,
             method: match transport.recovery {
                 Recovery::NewReno => Method::NewReno(NewReno::default()),
                 Recovery::Sack => Method::Sack(Box::new(Scoreboard::new(transport))),
@@ -119,6 +123,35 @@ impl Sender {
             max_out: 0,
             usage_until: 0,
             round_ends: 0,
+        }
+    }
+
+    /// The subflow is opened again: a number is left out, so that no acknowledgement of before is one of now, and
+    /// only what is counted from the start stays.
+    pub(crate) fn restart(&mut self, transport: &Transport) {
+        self.timer.disarm();
+        let first = self.next + 1;
+        *self = Self {
+            una: first,
+            next: first,
+            timer: self.timer,
+            counters: self.counters,
+            bytes_acked: self.bytes_acked,
+            loss_events: self.loss_events,
+            delivered: self.delivered,
+            ..Self::new(transport)
+        };
+        if let Method::NewReno(newreno) = &mut self.method {
+            newreno.sent_new(first - 1);
+        }
+    }
+
+    /// Whether a subflow of MPTCP gets no data now, because what it has been given does not arrive.
+    #[inline]
+    pub(crate) fn is_stale(&self) -> bool {
+        match self.stale_after {
+            None => self.state == CaState::Loss,
+            Some(timeouts) => self.rtt.expiries() >= timeouts,
         }
     }
 
@@ -259,6 +292,11 @@ impl Sender {
 
     /// Enters fast recovery with the ssthresh that congestion control wants.
     pub(crate) fn enter_recovery(&mut self, ssthresh: u32) {
+        if self.state == CaState::Cwr {
+            self.cwnd = ssthresh;
+        } else {
+            self.lost_again();
+        }
         self.remember_reduction();
         self.prior_cwnd = self.cwnd;
         self.ssthresh = ssthresh;
@@ -267,7 +305,6 @@ impl Sender {
         self.state = CaState::Recovery;
         self.recover = self.next;
         self.counters.recoveries += 1;
-        self.lost_again();
         match &self.method {
             Method::NewReno(_) => NewReno::enter(self),
             Method::Sack(_) => Scoreboard::enter(self),
@@ -304,8 +341,8 @@ impl Sender {
     /// Whether a timeout now begins a new episode, so that congestion control is asked for ssthresh.
     pub(crate) fn timeout_begins_episode(&self) -> bool {
         match self.state {
-            CaState::Open | CaState::Disorder | CaState::Cwr => true,
-            CaState::Recovery => self.una >= self.recover,
+            CaState::Open | CaState::Disorder => true,
+            CaState::Recovery | CaState::Cwr => self.una >= self.recover,
             CaState::Loss => self.una >= self.recover || !self.rtt.is_backed_off(),
         }
     }
@@ -332,7 +369,7 @@ impl Sender {
         }
     }
 
-    fn lost_again(&mut self) {
+    pub(super) fn lost_again(&mut self) {
         self.loss_events += 1;
         self.bytes_between_losses = self.bytes_since_loss;
         self.bytes_since_loss = 0;
@@ -388,6 +425,21 @@ impl Sender {
         if !limited && self.in_flight() < self.cwnd {
             self.app_limited_until = self.delivered + u64::from(self.in_flight()).max(1);
         }
+    }
+
+    /// When nothing is outstanding: whether anything has been sent since the subflow was opened.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.round_ends > 0
+    }
+
+    /// When nothing is outstanding: since when nothing has been sent, in microseconds.
+    pub(crate) fn silent_since_us(&self) -> u32 {
+        self.first_sent_us
+    }
+
+    /// A silence is over, whether or not this sender is the one to send now.
+    pub(crate) fn end_silence(&mut self, now_us: u32) {
+        self.first_sent_us = now_us;
     }
 
     /// Sending has stopped because it is not time yet: neither the window nor the application limits it.

@@ -169,7 +169,7 @@ impl Qlog {
             return;
         }
         self.look_for_losses(now, index, endpoint, bytes);
-        let timeouts = endpoint.sender.counters.timeouts;
+        let timeouts = u64::from(endpoint.sender.counters.timeouts);
         if std::mem::replace(&mut self.traces[index].last.timeouts, timeouts) < timeouts {
             self.event(index, now, "timeout", |to| {
                 member(to, "count", timeouts);

@@ -3,7 +3,10 @@
 
 use anabranch_cc::CaState;
 use anabranch_record::model::Measurements;
-use anabranch_scenario::model::{ChangeTarget, Hop, Scenario, Subflow, Traffic};
+use anabranch_scenario::{
+    model::{ChangeTarget, Direction, Hop, Scenario, Subflow, Traffic},
+    workload,
+};
 
 use super::{Phase, World};
 use crate::{
@@ -20,27 +23,45 @@ use crate::{
 /// # Panics
 /// If anything is wrong, with the time and the endpoint.
 pub(crate) fn run<K: Key>(scenario: &Scenario, seed: u64) -> Measurements {
+    run_marked::<K>(scenario, seed, |_| {})
+}
+
+/// The same, with a look at each packet that is about to reach its end, which may mark it.
+pub(crate) fn run_marked<K: Key>(
+    scenario: &Scenario,
+    seed: u64,
+    mut mark: impl FnMut(&mut Packet),
+) -> Measurements {
+    let scenario = &*workload::expand(scenario, seed);
     let mut world = World::<K>::new(scenario, seed);
     world.net.log_drops();
     let mut arrived = vec![0; world.endpoints.len()];
-    let quiet = advance(&mut world, |world, packet| {
-        if let Some((sink, packet)) = packet
-            && packet.has(flags::DATA)
-        {
-            arrived[sink as usize] += 1;
-        }
-        check_now(world);
-    });
+    let quiet = advance(
+        &mut world,
+        |_, _, packet| mark(packet),
+        |world, packet| {
+            if let Some((sink, packet)) = packet
+                && packet.has(flags::DATA)
+            {
+                arrived[sink as usize] += 1;
+            }
+            check_now(world);
+            check_relays(world);
+        },
+    );
     check_files(&world);
     if quiet {
+        check_applications(&world);
         check_balance(&mut world, &arrived);
     }
     world.measurements()
 }
 
-/// The loop of [`World::run`], with a look after every event; says whether nothing was under way at the end.
-fn advance<K: Key>(
+/// The loop of [`World::run`], with a look at each packet that is about to reach its end, and one after every event; says
+/// whether nothing was under way at the end.
+pub(crate) fn advance<K: Key>(
     world: &mut World<'_, K>,
+    mut touch: impl FnMut(&World<'_, K>, u32, &mut Packet),
     mut look: impl FnMut(&World<'_, K>, Option<(u32, Packet)>),
 ) -> bool {
     let end = world.scenario.duration;
@@ -55,8 +76,9 @@ fn advance<K: Key>(
         if time <= timer {
             world.now = time;
             packet = world.net.advance(time, link);
-            if let Some((sink, packet)) = packet {
-                world.receive(sink, packet);
+            if let Some((sink, packet)) = &mut packet {
+                touch(world, *sink, packet);
+                world.receive(*sink, *packet);
             }
         } else if let Some((time, id)) = world.timers.pop() {
             world.now = time;
@@ -70,10 +92,15 @@ fn check_now<K: Key>(world: &World<'_, K>) {
     for (index, endpoint) in world.endpoints.iter().enumerate() {
         let sender = &endpoint.sender;
         let at = || format!("endpoint {index} at {} ns, in {:?}", world.now, sender.state);
+        if sender.state == CaState::Cwr {
+            assert!(sender.una <= sender.recover, "a reduction lasts a round trip, {}", at());
+            assert!(endpoint.ecn.is_agreed(), "nobody asked for marks, {}", at());
+        }
         assert!((1..=sender.clamp).contains(&sender.cwnd), "cwnd {} of {}", sender.cwnd, at());
         assert!(sender.ssthresh >= 1, "ssthresh {} of {}", sender.ssthresh, at());
-        let waits = matches!(endpoint.phase, Phase::SynSent | Phase::PreEstablished);
-        let timed = waits || sender.outstanding() > 0;
+        let answers = endpoint.phase == Phase::SynReceived && world.repeats_answer(index);
+        let waits = answers || matches!(endpoint.phase, Phase::SynSent | Phase::PreEstablished);
+        let timed = waits || endpoint.life.announces || sender.outstanding() > 0;
         assert_eq!(sender.timer.is_armed(), timed, "timer of {}, {:?}", at(), endpoint.phase);
         let marks = (sender.una..sender.next).map(|number| sender.segments.get(number).flags);
         if sender.uses_sack() {
@@ -106,16 +133,43 @@ fn check_now<K: Key>(world: &World<'_, K>) {
     for (number, connection) in world.connections.iter().enumerate() {
         let transport = &world.scenario.connections[number].transport;
         let at = || format!("connection {number} at {} ns", world.now);
-        let unacknowledged = connection.sides[0].send.unacknowledged_bytes();
-        let receive = &connection.sides[1].receive;
-        // RFC 9293 section 3.8.6, RFC 8684 section 3.3.1: never beyond the window.
-        let offered = connection.sides[1].window.offered.map_or(u64::MAX, u64::from);
-        assert!(offered <= transport.receive_buffer.unwrap_or(u64::MAX), "window {offered}, {}", at());
-        assert!(unacknowledged <= offered, "{}", at());
-        assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
-        assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
-        assert!(receive.delivered_bytes <= connection.file_bytes.unwrap_or(u64::MAX), "{}", at());
-        assert!(receive.next <= connection.sides[0].send.next, "delivered what was never sent, {}", at());
+        for (sender, receiver) in [(0, 1), (1, 0)] {
+            let send = &connection.sides[sender].send;
+            let unacknowledged = send.unacknowledged_bytes();
+            let receive = &connection.sides[receiver].receive;
+            // RFC 9293 section 3.8.6, RFC 8684 section 3.3.1: never beyond the window.
+            let offered = connection.sides[receiver].window.offered.map_or(u64::MAX, u64::from);
+            assert!(offered <= transport.receive_buffer.unwrap_or(u64::MAX), "window {offered}, {}", at());
+            // The receiver holds nothing beyond what it has offered, counted from what it has delivered.
+            let edge = send.window_edge();
+            assert!(edge <= receive.delivered_bytes.saturating_add(offered), "window edge {edge}, {}", at());
+            assert!(send.cut_bytes() <= edge, "{}", at());
+            assert!(connection.feeds.is_some() || unacknowledged <= offered, "{}", at());
+            assert!(unacknowledged <= transport.send_buffer.unwrap_or(u64::MAX), "{}", at());
+            assert!(receive.held_bytes <= transport.receive_buffer.unwrap_or(u64::MAX), "{}", at());
+            let written = send.written_bytes().unwrap_or(u64::MAX);
+            assert!(receive.delivered_bytes <= written, "{}", at());
+            assert!(receive.next <= send.next, "delivered what was never sent, {}", at());
+        }
+    }
+}
+
+fn check_relays<K: Key>(world: &World<'_, K>) {
+    for (index, relay) in world.relays.iter().enumerate() {
+        let at = || format!("relay {index} at {} ns", world.now);
+        let model = &world.scenario.relays[index];
+        let held = world.held_by(index);
+        assert!(held <= model.buffer_bytes, "{held} bytes are held by {}", at());
+        let [input, output] = [relay.input, relay.output].map(|at| &world.connections[at as usize]);
+        let unread = input.sides[1].receive.delivered_bytes - relay.read;
+        let room = world.scenario.connections[model.input].transport.receive_buffer;
+        assert!(unread <= room.unwrap_or(u64::MAX), "{unread} bytes are unread at {}", at());
+        assert_eq!(
+            relay.read,
+            output.sides[0].send.cut_bytes() + held,
+            "nothing is lost or added at {}",
+            at()
+        );
     }
 }
 
@@ -123,14 +177,13 @@ fn check_now<K: Key>(world: &World<'_, K>) {
 fn check_files<K: Key>(world: &World<'_, K>) {
     for (number, connection) in world.connections.iter().enumerate() {
         let model = &world.scenario.connections[number];
-        let Traffic::File { bytes, .. } = model.traffic else { continue };
-        let able = connection.endpoints(0).zip(&model.subflows).enumerate().any(|(at, (index, subflow))| {
-            let opens = at == 0 || world.endpoints[index].phase == Phase::Established;
-            opens && is_up(world.scenario, subflow)
-        });
-        let delivered = connection.sides[1].receive.delivered_bytes;
+        let Traffic::File { bytes, direction, .. } = model.traffic else { continue };
+        let able = is_able(world, number);
+        let (up, down) = (direction != Direction::Download, direction != Direction::Upload);
+        let expected = [if down { bytes } else { 0 }, if up { bytes } else { 0 }];
+        let delivered = [0, 1].map(|side| connection.sides[side].receive.delivered_bytes);
         if able {
-            assert_eq!(delivered, bytes, "the file {} is not complete", model.name);
+            assert_eq!(delivered, expected, "the file {} is not complete", model.name);
             let completed = connection.completed_at.expect("a complete file has its time");
             let spent = completed - connection.opened_at;
             let fastest: u64 = model.subflows.iter().map(|subflow| fastest(world.scenario, subflow)).sum();
@@ -138,6 +191,28 @@ fn check_files<K: Key>(world: &World<'_, K>) {
             assert!(u128::from(bytes) <= carried, "{bytes} bytes in {spent} ns over {fastest} bit/s");
         }
     }
+}
+
+/// Where nothing is under way, whatever has been written has been delivered, unless no subflow could carry it.
+fn check_applications<K: Key>(world: &World<'_, K>) {
+    for (number, connection) in world.connections.iter().enumerate().filter(|(at, _)| is_able(world, *at)) {
+        for (sender, receiver) in [(0, 1), (1, 0)] {
+            let delivered = connection.sides[receiver].receive.delivered_bytes;
+            let written = connection.sides[sender].send.written_bytes().unwrap_or(delivered);
+            assert_eq!(delivered, written, "side {sender} of connection {number} is stuck");
+        }
+    }
+}
+
+/// Whether a subflow has a path in the end, and both its ends take part or the first one is still being opened.
+fn is_able<K: Key>(world: &World<'_, K>, number: usize) -> bool {
+    let subflows = &world.scenario.connections[number].subflows;
+    world.connections[number].endpoints(0).zip(subflows).enumerate().any(|(at, (index, subflow))| {
+        let ends = &world.endpoints[index..=index + 1];
+        let begins = at == 0 && ends[0].life.ended == 0;
+        let opens = begins || ends.iter().all(|end| end.phase == Phase::Established);
+        opens && is_up(world.scenario, subflow)
+    })
 }
 
 /// Every data packet sent has arrived or is known to be lost, and no pooled memory is held by the lost.
@@ -153,7 +228,8 @@ fn check_balance<K: Key>(world: &mut World<'_, K>, arrived: &[u64]) {
         let peer = index ^ 1;
         let sent = endpoint.sender.counters.packets;
         assert_eq!(sent, arrived[peer] + lost[peer], "packets of endpoint {index}");
-        let unique = endpoint.sender.next;
+        // A number is left out where a subflow has ended.
+        let unique = endpoint.sender.next - u64::from(endpoint.life.ended);
         assert_eq!(sent, unique + endpoint.sender.counters.retransmits, "retransmissions of {index}");
     }
     assert_eq!(world.net.sacks.in_use(), 0, "SACK blocks of packets that are gone");

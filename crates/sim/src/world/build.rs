@@ -4,23 +4,26 @@ use std::collections::BTreeMap;
 
 use anabranch_cc::{Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, Protocol, Scenario, Traffic};
+use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Strips, Traffic};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
-    connection::{Group, Jitter, Side},
+    connection::{Group, Jitter, Life, Side},
+    relay::Relay,
 };
 use crate::{
+    app::{self, NEVER},
     datagram::DatagramFlow,
     engine::{
         heads::Key,
         timers::{TimerKind, Timers},
     },
     measure::Meter,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
     net::{Network, build::Router},
+    packet::flags,
     scheduler,
-    tcp::{receiver::Receiver, sender::Sender},
+    tcp::{ecn::Ecn, receiver::Receiver, sender::Sender},
 };
 
 impl<'s, K: Key> World<'s, K> {
@@ -38,6 +41,7 @@ impl<'s, K: Key> World<'s, K> {
             endpoints: Vec::with_capacity(endpoints),
             connections: Vec::with_capacity(scenario.connections.len()),
             datagrams: Vec::with_capacity(scenario.datagrams.len()),
+            relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
             idle: Box::new(Idle::default()),
@@ -49,13 +53,23 @@ impl<'s, K: Key> World<'s, K> {
         for (index, model) in scenario.datagrams.iter().enumerate() {
             let hops = model.hops.iter().copied();
             let route = router.add(&mut world.net, scenario, hops, (endpoints + index) as u32);
-            let flow =
-                DatagramFlow::new(model, route, &mut streams.stream(&format!("datagram/{}", model.name)));
+            let flow = DatagramFlow::new(model, route, streams);
             world.timers.push(flow.first(), TimerKind::Datagram, index as u32);
             world.datagrams.push(flow);
         }
+        for (index, relay) in scenario.relays.iter().enumerate() {
+            world.connections[relay.input].feeds = Some(index as u32);
+            world.connections[relay.input].listen(1);
+            world.connections[relay.output].fed_by = Some(index as u32);
+            world.connections[relay.output].is_plain = false;
+            world.connections[relay.output].wants[1] = world.connections[relay.input].wants[1];
+            world.connections[relay.output].listen(1);
+        }
         for (index, change) in scenario.changes.iter().enumerate() {
             world.timers.push(change.at, TimerKind::Change, index as u32);
+        }
+        for (index, event) in scenario.events.iter().enumerate() {
+            world.timers.push(event.at, TimerKind::Event, index as u32);
         }
         world.begin_measuring();
         world
@@ -64,7 +78,8 @@ impl<'s, K: Key> World<'s, K> {
     fn add_connection(&mut self, model: &model::Connection, router: &mut Router, streams: Streams) {
         let number = self.connections.len() as u32;
         let first = self.endpoints.len() as u32;
-        let mut sides = [side(model), side(model)];
+        let head_of_line = self.scenario.measure.head_of_line;
+        let mut sides = [side(model, head_of_line), side(model, head_of_line)];
         for (subflow, path) in model.subflows.iter().enumerate() {
             let sinks = [self.endpoints.len() as u32 + 1, self.endpoints.len() as u32];
             let there = router.add(&mut self.net, self.scenario, path.hops.iter().copied(), sinks[0]);
@@ -73,29 +88,47 @@ impl<'s, K: Key> World<'s, K> {
             for (side, route) in [there, back].into_iter().enumerate() {
                 let index = self.endpoints.len() as u32;
                 let coupled = join_group(&mut sides[side].groups, model, subflow, index);
-                let jitter = (side == 0 && model.transport.send_jitter > 0).then(|| {
+                let sends = side == 0 || model.traffic.direction() != Direction::Upload;
+                let jitter = (sends && model.transport.send_jitter > 0).then(|| {
+                    let way = if side == 0 { "" } else { "/down" };
                     Box::new(Jitter {
                         bound: model.transport.send_jitter,
-                        rng: streams.stream(&format!("jitter/{}/{subflow}", model.name)),
+                        rng: streams.stream(&format!("jitter/{}/{subflow}{way}", model.name)),
                         last: 0,
                     })
                 });
-                self.endpoints.push(endpoint(model, number, subflow, route, coupled, jitter));
+                let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
+                endpoint.stripped = stripped(self.scenario, &path.hops);
+                self.endpoints.push(endpoint);
             }
         }
-        let (start, file_bytes, stop) = match model.traffic {
-            Traffic::Ftp { start, stop } => (start, None, stop),
-            Traffic::File { start, bytes } => (start, Some(bytes), None),
+        let (ready, wants) = match model.traffic {
+            Traffic::Ftp { .. } => (None, NEVER),
+            Traffic::File { bytes, .. } => (Some(bytes), bytes),
+            _ => (Some(0), NEVER),
         };
-        sides[0].send.write(file_bytes);
+        let direction = model.traffic.direction();
+        let wants = [direction != Direction::Upload, direction != Direction::Download]
+            .map(|receives| if receives { wants } else { NEVER });
+        for (side, silent) in [Direction::Download, Direction::Upload].into_iter().enumerate() {
+            if direction != silent {
+                sides[side].send.write(ready);
+            }
+        }
+        let start = model.traffic.start();
         let open = start.draw(|bound| streams.stream(&format!("start/{}", model.name)).below(bound));
-        self.timers.push(open, TimerKind::Open, number);
-        if let Some(stop) = stop {
+        if model.traffic != Traffic::Relayed {
+            self.timers.push(open, TimerKind::Open, number);
+        }
+        if let Traffic::Ftp { stop: Some(stop), .. } = model.traffic {
             self.timers.push(stop, TimerKind::Stop, number);
         }
         let transport = &model.transport;
         self.connections.push(Connection {
             protocol: model.protocol,
+            is_plain: model.protocol == Protocol::Tcp,
+            feeds: None,
+            fed_by: None,
             first,
             subflows: model.subflows.len() as u32,
             sides,
@@ -104,24 +137,37 @@ impl<'s, K: Key> World<'s, K> {
             delayed_ack: transport.delayed_ack,
             join: transport.join,
             joining: false,
+            deferred: deferred(model),
+            fell_back: false,
+            joins_refused: 0,
             opened_at: open,
             completed_at: None,
-            file_bytes,
+            wants,
+            wrote_at: [0; 2],
+            application: app::make(self.scenario, model, streams),
+            acceptor_speaks_first: model.traffic.acceptor_speaks_first(),
+            is_open: [false; 2],
+            data_side: model.traffic.data_side() as u8,
         });
+        for side in [0, 1] {
+            self.connections[number as usize].listen(side);
+        }
     }
 }
 
-fn side(model: &model::Connection) -> Side {
+fn side(model: &model::Connection, head_of_line: bool) -> Side {
     Side {
         send: MetaSender::new(
             small(model.transport.segment_bytes),
             model.transport.send_buffer,
             model.protocol == Protocol::Mptcp,
         ),
-        receive: MetaReceiver::default(),
+        receive: MetaReceiver::new(head_of_line && model.protocol == Protocol::Mptcp),
+        notify_at: NEVER,
         window: Window::new(&model.transport),
         groups: Vec::new(),
         scheduler: scheduler::make(&model.scheduler),
+        remedy: Remedy::new(model),
     }
 }
 
@@ -133,26 +179,54 @@ fn endpoint(
     coupled: Option<(u32, u8)>,
     jitter: Option<Box<Jitter>>,
 ) -> Endpoint {
-    let path = &model.subflows[subflow];
-    let algorithm = anabranch_cc::find(&path.congestion.name).expect("the scenario checked the name");
-    let controller = Controller::new(algorithm, &path.congestion.params);
+    let controller = controller(model, subflow);
     let paces = model.transport.pacing || controller.kind() == Kind::Rate;
     Endpoint {
         connection,
         route,
         subflow: subflow as u32,
         phase: Phase::Closed,
-        backup: path.backup,
+        backup: model.subflows[subflow].backup,
         segment_bytes: small(model.transport.segment_bytes),
         sender: Sender::new(&model.transport),
         receiver: Receiver::new(&model.transport, model.ip_version),
         controller,
+        ecn: Ecn::new(model.transport.ecn),
+        life: Life::default(),
+        stripped: 0,
         coupled,
         last_ack_us: 0,
         jitter,
         pacer: paces.then(Box::default),
         super_packet: model.transport.delayed_ack.is_some_and(|rule| rule.quick > 0).then(Box::default),
     }
+}
+
+/// The congestion control of a subflow, as it begins.
+pub(super) fn controller(model: &model::Connection, subflow: usize) -> Controller {
+    let congestion = &model.subflows[subflow].congestion;
+    let algorithm = anabranch_cc::find(&congestion.name).expect("the scenario checked the name");
+    Controller::new(algorithm, &congestion.params)
+}
+
+/// One bit per subflow that is not opened with the others.
+fn deferred(model: &model::Connection) -> u32 {
+    let subflows = model.subflows.iter().enumerate();
+    let waiting = subflows.filter(|(_, subflow)| subflow.start.is_some() || subflow.announced);
+    waiting.map(|(at, _)| 1 << at).sum()
+}
+
+/// The flags that middleboxes remove on a path. With MP_CAPABLE gone there is no MPTCP, and nothing else to remove.
+fn stripped(scenario: &Scenario, hops: &[Hop]) -> u16 {
+    let of_hop = |hop: &Hop| match *hop {
+        Hop::Wire { link, .. } => match scenario.links[link].strips {
+            Strips::Nothing => 0,
+            Strips::Joins => flags::MP_JOIN,
+            Strips::Mptcp => flags::MP_CAPABLE | flags::MP_JOIN,
+        },
+        Hop::Medium { .. } => 0,
+    };
+    hops.iter().fold(0, |all, hop| all | of_hop(hop))
 }
 
 /// The group and slot of a subflow whose algorithm couples; beyond eight it runs uncoupled.

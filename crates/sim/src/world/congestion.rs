@@ -57,6 +57,11 @@ impl<K: Key> World<'_, K> {
     pub(super) fn begin_congestion_control(&mut self, index: usize) {
         let nothing = Absorbed::default();
         self.congestion(index, &nothing, None, Controller::init);
+        self.tell_peers(index, Controller::peer_join);
+    }
+
+    /// Tells the coupled peers of an endpoint that it has come or gone.
+    pub(super) fn tell_peers(&mut self, index: usize, event: fn(&mut Controller, Context<'_>, &mut Out)) {
         let Some((group, _)) = self.endpoints[index].coupled else { return };
         let side = &mut self.connections[self.endpoints[index].connection as usize].sides[index & 1];
         let group = &mut side.groups[group as usize];
@@ -64,7 +69,7 @@ impl<K: Key> World<'_, K> {
         for member in group.members.clone() {
             let member = member as usize;
             if member != index && self.endpoints[member].phase == Phase::Established {
-                self.congestion(member, &nothing, None, Controller::peer_join);
+                self.congestion(member, &Absorbed::default(), None, event);
             }
         }
     }
@@ -99,8 +104,8 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
         srtt8_us: sender.rtt.srtt8_us,
         mdev4_us: sender.rtt.mdev4_us,
         min_rtt_us: sender.rtt.min_us,
-        idle_us: 0,
-        delivered_ce: 0,
+        idle_us: absorbed.idle_us,
+        delivered_ce: endpoint.ecn.delivered_marked,
         rs_delivered: absorbed.rate.delivered,
         rs_interval_us: absorbed.rate.snd_us.max(absorbed.rate.rcv_us),
         rs_snd_us: absorbed.rate.snd_us,
@@ -117,7 +122,7 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
         rtt_valid: u8::from(rtt_us.is_some()),
         owd_valid: u8::from(absorbed.owd_valid),
         round_start: u8::from(absorbed.round_start),
-        ece: 0,
+        ece: u8::from(endpoint.ecn.echoed),
         self_index: 0,
         n_usable: 1,
         reserved: [0; 2],

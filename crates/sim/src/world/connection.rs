@@ -5,9 +5,10 @@ use anabranch_link::{Nanos, Rng};
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
 use crate::{
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, window::Window},
+    app::Application,
+    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
     scheduler::Scheduler,
-    tcp::{pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
+    tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
 };
 
 /// Where an endpoint is in its handshake.
@@ -39,6 +40,10 @@ pub(crate) struct Endpoint {
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
     pub(crate) controller: Controller,
+    pub(crate) ecn: Ecn,
+    pub(crate) life: Life,
+    /// Flags that a middlebox removes from packets on their way here.
+    pub(crate) stripped: u16,
     /// Coupling group of its side and slot in it.
     pub(crate) coupled: Option<(u32, u8)>,
     /// When the last acknowledgement of data came, in microseconds.
@@ -48,6 +53,17 @@ pub(crate) struct Endpoint {
     pub(crate) pacer: Option<Box<Pacer>>,
     /// For those whose receiver looks at PSH.
     pub(crate) super_packet: Option<Box<SuperPacket>>,
+}
+
+/// What has become of an endpoint so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Life {
+    /// How often its subflow has ended.
+    pub(crate) ended: u32,
+    /// Its address is gone: it neither sends nor answers.
+    pub(crate) absent: bool,
+    /// It announces its address (RFC 8684 section 3.4.1).
+    pub(crate) announces: bool,
 }
 
 /// Random processing time before each data packet.
@@ -70,15 +86,25 @@ pub(crate) struct Group {
 pub(crate) struct Side {
     pub(crate) send: MetaSender,
     pub(crate) receive: MetaReceiver,
+    /// The connection looks at its application when so many bytes have been delivered to this side.
+    pub(crate) notify_at: u64,
     /// What this side offers the other.
     pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
     pub(crate) scheduler: Box<dyn Scheduler + Send>,
+    /// For those that do something about a full receive window.
+    pub(crate) remedy: Option<Box<Remedy>>,
 }
 
 /// A TCP or MPTCP connection.
 pub(crate) struct Connection {
     pub(crate) protocol: Protocol,
+    /// TCP that no relay writes to.
+    pub(crate) is_plain: bool,
+    /// The relay that reads it.
+    pub(crate) feeds: Option<u32>,
+    /// The relay that writes to it.
+    pub(crate) fed_by: Option<u32>,
     /// The opener's endpoint of the first subflow; the others follow at distance 2.
     pub(crate) first: u32,
     pub(crate) subflows: u32,
@@ -89,11 +115,26 @@ pub(crate) struct Connection {
     pub(crate) join: Join,
     /// Whether the joins have been started.
     pub(crate) joining: bool,
+    /// One bit per subflow that is not opened with the others.
+    pub(crate) deferred: u32,
+    /// Whether it is MPTCP no more.
+    pub(crate) fell_back: bool,
+    /// Joins that the peer has not understood.
+    pub(crate) joins_refused: u32,
     pub(crate) opened_at: Nanos,
     /// When the last byte of a file reached the other application.
     pub(crate) completed_at: Option<Nanos>,
-    /// Bytes of the file, if it is one.
-    pub(crate) file_bytes: Option<u64>,
+    /// Bytes in all that the application of each side waits for; those of a file, if it is one.
+    pub(crate) wants: [u64; 2],
+    /// When each side has last been written to.
+    pub(crate) wrote_at: [Nanos; 2],
+    pub(crate) application: Option<Box<dyn Application>>,
+    /// Whether the accepting side may have to send first, so that it repeats its part of the handshake.
+    pub(crate) acceptor_speaks_first: bool,
+    /// Whether an endpoint of each side has ever been established.
+    pub(crate) is_open: [bool; 2],
+    /// The side whose sending is measured.
+    pub(crate) data_side: u8,
 }
 
 impl Connection {

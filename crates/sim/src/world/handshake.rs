@@ -1,14 +1,18 @@
-//! Opening connections and subflows: the TCP handshake, MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1, 3.2).
+//! Opening connections and subflows: the TCP handshake, MP_CAPABLE and MP_JOIN (RFC 8684 sections 3.1, 3.2), and what
+//! happens when a middlebox has removed these options: the connection falls back to TCP, or the join fails (section
+//! 3.7).
 //!
-//! Left out: keys, tokens and HMACs (no attacker is simulated), fallback by middleboxes, and simultaneous
-//! open.
+//! Left out: keys, tokens and HMACs (no attacker is simulated), simultaneous open, and fallback when options vanish
+//! later on (MP_FAIL and the infinite mapping): a middlebox here removes them from the first packet on. A connection
+//! that has fallen back keeps the size of its packets.
 
-use anabranch_scenario::model::Join;
+use anabranch_scenario::model::{Join, Protocol};
 
 use super::{Phase, World};
 use crate::{
     engine::heads::Key,
-    packet::{Packet, flags},
+    packet::{Packet, flags, unwrap},
+    signal::Signal,
 };
 
 impl<K: Key> World<'_, K> {
@@ -22,92 +26,173 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// The further subflows of a connection are opened.
+    /// The further subflows of a connection are opened, but for those that wait for something.
     pub(super) fn open_joins(&mut self, connection: usize) {
         if std::mem::replace(&mut self.connections[connection].joining, true) {
             return;
         }
-        for index in self.connections[connection].endpoints(0).skip(1) {
-            self.open_subflow(index);
+        for (subflow, index) in self.connections[connection].endpoints(0).enumerate().skip(1) {
+            if self.connections[connection].deferred & 1 << subflow == 0 {
+                self.open_subflow(index);
+            }
         }
     }
 
-    fn open_subflow(&mut self, index: usize) {
+    pub(super) fn open_subflow(&mut self, index: usize) {
         self.endpoints[index].phase = Phase::SynSent;
-        self.send_bare(index, flags::SYN | self.option(index));
+        self.send_syn(index);
         self.arm_handshake(index);
     }
 
+    fn send_syn(&mut self, index: usize) {
+        let offer = self.endpoints[index].ecn.offer();
+        self.send_bare(index, flags::SYN | self.option(index) | offer);
+    }
+
+    /// The option that the handshake of a subflow carries; the first one joins too when it is opened again.
     fn option(&self, index: usize) -> u16 {
         let endpoint = &self.endpoints[index];
-        match (self.connections[endpoint.connection as usize].is_mptcp(), endpoint.subflow) {
+        let first = endpoint.subflow == 0 && endpoint.life.ended == 0;
+        match (self.connections[endpoint.connection as usize].is_mptcp(), first) {
             (false, _) => 0,
-            (true, 0) => flags::MP_CAPABLE,
-            (true, _) => flags::MP_JOIN,
+            (true, true) => flags::MP_CAPABLE,
+            (true, false) => flags::MP_JOIN,
         }
     }
 
-    fn arm_handshake(&mut self, index: usize) {
+    pub(super) fn arm_handshake(&mut self, index: usize) {
         let sender = &mut self.endpoints[index].sender;
         sender.restart_timer(self.now, &mut self.timers, index as u32);
     }
 
-    /// The timer of an endpoint in its handshake has expired: the opener repeats its last packet.
+    /// The timer of an endpoint in its handshake has expired: it repeats its last packet. Only those have a timer
+    /// whose peer might wait for ever otherwise: openers, and acceptors that may have to send first. That of a closed
+    /// one may be the timer of its announcement.
     pub(super) fn repeat_handshake(&mut self, index: usize) {
-        let option = self.option(index);
-        let flags = match self.endpoints[index].phase {
-            Phase::SynSent => flags::SYN | option,
-            Phase::PreEstablished => flags::ACK | option,
-            Phase::Closed | Phase::SynReceived | Phase::Established => return,
-        };
+        let (phase, announces) = (self.endpoints[index].phase, self.endpoints[index].life.announces);
+        if phase == Phase::Established || phase == Phase::Closed && !announces {
+            return;
+        }
         self.endpoints[index].sender.rtt.back_off();
-        self.send_bare(index, flags);
+        match phase {
+            Phase::SynSent => self.send_syn(index),
+            Phase::PreEstablished => self.send_bare(index, flags::ACK | self.option(index)),
+            Phase::SynReceived => self.send_answer(index),
+            Phase::Closed | Phase::Established => return self.announce(index),
+        }
         self.arm_handshake(index);
     }
 
     /// A packet that is part of a handshake, or that finds one unfinished.
     pub(super) fn receive_handshake(&mut self, index: usize, packet: Packet) {
-        let option = self.option(index);
         let opener = index & 1 == 0;
-        let phase = self.endpoints[index].phase;
+        if packet.has(flags::SYN) && !packet.has(flags::ACK) && !opener {
+            self.receive_syn(index, packet);
+            return;
+        }
+        let option = self.option(index);
+        let endpoint = &self.endpoints[index];
+        let phase = endpoint.phase;
+        // What answers packets of a subflow that has ended does not open the next one.
+        let answers = unwrap(packet.ack, endpoint.sender.una) >= endpoint.sender.una;
         match (phase, packet.has(flags::SYN), packet.has(flags::ACK)) {
-            (Phase::Closed | Phase::SynReceived, true, false) => {
-                self.endpoints[index].phase = Phase::SynReceived;
-                self.note_timestamp(index, packet);
-                self.send_bare(index, flags::SYN | flags::ACK | option);
-            }
-            (Phase::SynSent, true, true) => self.complete_opening(index, packet, option),
+            (Phase::SynSent, true, true) if answers => self.complete_opening(index, packet, option),
             // The third packet of the handshake was lost, or the fourth (RFC 8684 section 3.2).
             (Phase::PreEstablished | Phase::Established, true, true) if opener => {
                 self.send_bare(index, flags::ACK | option);
             }
-            (Phase::SynReceived, false, true) => {
+            (Phase::SynReceived, false, true) if answers => {
                 let rtt_us = self.now_us().wrapping_sub(packet.tsecr);
                 self.endpoints[index].sender.rtt.sample(rtt_us);
                 self.establish(index, packet);
                 if packet.has(flags::DATA) {
-                    self.receive_data(index, packet);
+                    self.receive_marked(index, packet);
                 } else if packet.has(flags::MP_JOIN) {
                     self.send_ack(index);
                 }
+                self.push_waiting(index);
             }
             // The third packet again: the fourth was lost.
             (Phase::Established, false, true) => self.send_ack(index),
-            (Phase::PreEstablished, false, true) => {
+            (Phase::PreEstablished, false, true) if answers => {
                 self.establish(index, packet);
                 self.push(index);
+                if packet.has(flags::DATA) {
+                    self.receive_marked(index, packet);
+                }
             }
             _ => {
                 self.net.sacks.take(packet.sack);
+                let life = self.endpoints[index].life;
+                if phase == Phase::Closed && life.ended > 0 && !life.absent {
+                    self.send_signal(index, Signal::Reset);
+                }
             }
         }
     }
 
+    /// The first packet of a handshake.
+    fn receive_syn(&mut self, index: usize, packet: Packet) {
+        let endpoint = &self.endpoints[index];
+        let number = endpoint.connection as usize;
+        let first_seq = unwrap(packet.seq, endpoint.receiver.next);
+        if first_seq > endpoint.receiver.next {
+            // The peer has ended the subflow, which may not have been heard of here, and opens it again.
+            self.end_subflow(index);
+            self.endpoints[index].receiver.restart(first_seq);
+        } else if !matches!(endpoint.phase, Phase::Closed | Phase::SynReceived) {
+            return;
+        }
+        if self.option(index) == flags::MP_CAPABLE && !packet.has(flags::MP_CAPABLE) {
+            self.fall_back(number);
+        }
+        if self.option(index) == flags::MP_JOIN && !packet.has(flags::MP_JOIN) {
+            // A host takes it for a connection of its own; the opener will see the difference.
+            self.send_bare(index, flags::SYN | flags::ACK);
+            return;
+        }
+        self.end_announcement(index);
+        // MP_JOIN carries the bit B (RFC 8684 section 3.2).
+        let backup = self.endpoints[index ^ 1].backup;
+        let endpoint = &mut self.endpoints[index];
+        endpoint.backup = backup;
+        endpoint.phase = Phase::SynReceived;
+        endpoint.receiver.note_timestamp(packet.tsval);
+        endpoint.ecn.offered(packet.flags);
+        self.send_answer(index);
+        if self.repeats_answer(index) {
+            self.arm_handshake(index);
+        }
+    }
+
+    fn send_answer(&mut self, index: usize) {
+        let answer = self.endpoints[index].ecn.answer();
+        self.send_bare(index, flags::SYN | flags::ACK | self.option(index) | answer);
+    }
+
     fn complete_opening(&mut self, index: usize, packet: Packet, option: u16) {
+        let number = self.endpoints[index].connection as usize;
+        if option == flags::MP_JOIN && !packet.has(flags::MP_JOIN) {
+            self.connections[number].joins_refused += 1;
+            self.end_subflow(index);
+            self.send_signal(index, Signal::Reset);
+            return;
+        }
+        let mut option = option;
+        if option == flags::MP_CAPABLE && !packet.has(flags::MP_CAPABLE) {
+            self.fall_back(number);
+            option = 0;
+        }
         let rtt_us = self.now_us().wrapping_sub(packet.tsecr);
-        self.endpoints[index].sender.rtt.sample(rtt_us);
-        self.endpoints[index].sender.timer.disarm();
-        self.note_timestamp(index, packet);
+        let endpoint = &mut self.endpoints[index];
+        endpoint.sender.rtt.sample(rtt_us);
+        endpoint.sender.timer.disarm();
+        endpoint.ecn.answered(packet.flags);
+        let first_seq = unwrap(packet.seq, endpoint.receiver.next);
+        if first_seq != endpoint.receiver.next {
+            endpoint.receiver.restart(first_seq);
+        }
+        endpoint.receiver.note_timestamp(packet.tsval);
         if option == flags::MP_JOIN {
             self.endpoints[index].phase = Phase::PreEstablished;
             self.send_bare(index, flags::ACK | option);
@@ -124,12 +209,44 @@ impl<K: Key> World<'_, K> {
         endpoint.phase = Phase::Established;
         endpoint.sender.timer.disarm();
         endpoint.sender.rtt.end_back_off();
+        let (number, first) =
+            (endpoint.connection as usize, endpoint.subflow == 0 && endpoint.life.ended == 0);
         let window = packet.has(flags::WINDOW).then_some(packet.wnd);
-        self.connections[endpoint.connection as usize].sides[index & 1].send.open_window(window);
+        self.connections[number].sides[index & 1].send.open_window(window);
         self.begin_congestion_control(index);
+        if first && index & 1 == 1 && self.connections[number].is_mptcp() {
+            self.announce_all(number);
+        }
+        self.opened(index);
     }
 
-    fn note_timestamp(&mut self, index: usize, packet: Packet) {
-        self.endpoints[index].receiver.note_timestamp(packet.tsval);
+    /// Whether an accepting endpoint repeats its answer to a SYN. One that waits for data need not: they do for a lost
+    /// third packet, and the opener of a join repeats that one (RFC 8684 section 3.2).
+    pub(super) fn repeats_answer(&self, index: usize) -> bool {
+        let endpoint = &self.endpoints[index];
+        let first = endpoint.subflow == 0 && endpoint.life.ended == 0;
+        first && self.connections[endpoint.connection as usize].acceptor_speaks_first
+    }
+
+    /// The side that was connected to has addresses of which the other side does not know.
+    fn announce_all(&mut self, number: usize) {
+        let model = &self.scenario.connections[number];
+        for (subflow, index) in model.subflows.iter().zip(self.connections[number].endpoints(1)) {
+            if subflow.announced && self.endpoints[index].phase == Phase::Closed {
+                self.announce(index);
+            }
+        }
+    }
+
+    /// The peer does not speak MPTCP, or a middlebox has made it seem so: the connection is TCP from now on (section
+    /// 3.7). Both ends are switched at once: the other one learns of it with the next packet, and sends nothing before.
+    fn fall_back(&mut self, number: usize) {
+        let connection = &mut self.connections[number];
+        connection.protocol = Protocol::Tcp;
+        connection.is_plain = connection.fed_by.is_none();
+        connection.fell_back = true;
+        for side in &mut connection.sides {
+            side.send.fall_back();
+        }
     }
 }

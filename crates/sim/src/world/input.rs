@@ -19,21 +19,28 @@ impl<K: Key> World<'_, K> {
         let now = self.now;
         let endpoint = &mut self.endpoints[index];
         let connection = &mut self.connections[endpoint.connection as usize];
-        let number = unwrap(packet.seq, endpoint.receiver.next);
+        let segment = unwrap(packet.seq, endpoint.receiver.next);
         let len = packet.bytes - connection.header_bytes;
         let meta = &mut connection.sides[index & 1].receive;
         let arrival =
-            endpoint.receiver.accept(number, len, packet.data_seq, packet.tsval, |data_seq, len| {
-                meta.accept(unwrap(data_seq, meta.next), len);
+            endpoint.receiver.accept(segment, len, packet.data_seq, packet.tsval, |data_seq, len| {
+                meta.accept(unwrap(data_seq, meta.next), len, now);
             });
-        if let Some(bytes) = connection.file_bytes
-            && connection.completed_at.is_none()
-            && connection.sides[index & 1].receive.delivered_bytes == bytes
-        {
-            connection.completed_at = Some(now);
+        let side = &connection.sides[index & 1];
+        let number = endpoint.connection as usize;
+        let heeded = side.receive.delivered_bytes >= side.notify_at;
+        if heeded {
+            self.keep_unread(number, index & 1);
         }
-        if endpoint.sender.outstanding() > 0 {
+        if self.endpoints[index].sender.outstanding() > 0 {
             self.receive_ack(index, packet);
+            if self.is_covered(index, arrival) {
+                self.finish_covered(index, packet, arrival);
+                if heeded {
+                    self.delivered(number, index & 1);
+                }
+                return;
+            }
         }
         let hurries = self.endpoints[index].receiver.timing.is_some() && self.hurries(index, packet, arrival);
         let endpoint = &mut self.endpoints[index];
@@ -51,6 +58,23 @@ impl<K: Key> World<'_, K> {
                 }
             }
             _ => self.send_ack(index),
+        }
+        if heeded {
+            self.delivered(number, index & 1);
+        }
+    }
+
+    /// Whether data that have just left have acknowledged a segment already.
+    fn is_covered(&self, index: usize, arrival: Arrival) -> bool {
+        let receiver = &self.endpoints[index].receiver;
+        matches!(arrival, Arrival::InOrder | Arrival::FilledGap) && receiver.unacknowledged == 0
+    }
+
+    /// What is left to do for a segment that data have acknowledged.
+    #[cold]
+    fn finish_covered(&mut self, index: usize, packet: Packet, arrival: Arrival) {
+        if self.endpoints[index].receiver.timing.is_some() {
+            self.hurries(index, packet, arrival);
         }
     }
 
@@ -96,7 +120,7 @@ impl<K: Key> World<'_, K> {
         let slowest_us = rtts_us.max().unwrap_or(0);
         let side = &mut connection.sides[side];
         if side.window.round_is_over(now, u64::from(slowest_us) * 1000) {
-            side.window.end_round(now, side.receive.delivered_bytes);
+            side.window.end_round(now, side.receive.delivered_bytes - side.window.unread());
         }
     }
 
@@ -119,13 +143,16 @@ impl<K: Key> World<'_, K> {
         assert!(number <= endpoint.sender.next, "an acknowledgement of what was never sent");
         let mut ranges = [(0, 0); MAX_SACK_BLOCKS];
         let blocks = self.net.sacks.take(packet.sack);
-        endpoint.receiver.note_timestamp(packet.tsval);
+        if packet.flags & (flags::DATA | flags::ABOUT_WINDOW) == 0 {
+            endpoint.receiver.note_timestamp(packet.tsval);
+        }
         for (range, &(from, to)) in ranges.iter_mut().zip(blocks.as_slice()) {
             let from = unwrap(from, endpoint.sender.una);
             *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));
         }
         let sacks = &ranges[..usize::from(blocks.len)];
-        let pure = !packet.has(flags::DATA);
+        // RFC 8684 section 3.4: a packet that signals something is no duplicate acknowledgement.
+        let pure = packet.flags & (flags::DATA | flags::ABOUT_WINDOW | flags::SIGNAL) == 0;
         let ack = Ack { number, sacks, pure, echo_us: packet.tsecr, now_us };
         let mut absorbed = endpoint.sender.absorb(&ack);
         absorbed.owd_us = packet.tsval.wrapping_sub(packet.tsecr);
@@ -166,8 +193,8 @@ impl<K: Key> World<'_, K> {
         let sender = &mut self.endpoints[index].sender;
         match sender.judge(absorbed, self.now) {
             Verdict::Continue => {
-                if sender.state == CaState::Recovery {
-                    sender.reduce_window(absorbed);
+                if matches!(sender.state, CaState::Recovery | CaState::Cwr) {
+                    self.reduce(index, absorbed);
                 }
             }
             verdict => self.follow(index, verdict, absorbed),
@@ -179,8 +206,15 @@ impl<K: Key> World<'_, K> {
         match verdict {
             Verdict::Continue => {}
             Verdict::Enter => {
-                let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
-                let sender = &mut self.endpoints[index].sender;
+                let sender = &self.endpoints[index].sender;
+                // A mark of this window of data has reduced it already (RFC 3168 section 6.1.2).
+                let ssthresh = match sender.state {
+                    CaState::Cwr => sender.ssthresh,
+                    _ => self.congestion(index, absorbed, None, Controller::loss),
+                };
+                let endpoint = &mut self.endpoints[index];
+                endpoint.ecn.reduced();
+                let sender = &mut endpoint.sender;
                 sender.enter_recovery(ssthresh);
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
                 // silent, and a steady RTT would else time out just before its acknowledgement.
@@ -192,7 +226,11 @@ impl<K: Key> World<'_, K> {
                 self.endpoints[index].sender.undo(window);
                 self.recover(index, absorbed);
             }
+            Verdict::Repaired if self.endpoints[index].sender.state == CaState::Cwr => {
+                self.reduce(index, absorbed);
+            }
             Verdict::Repaired => {
+                self.endpoints[index].ecn.reduced();
                 let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
                 self.endpoints[index].sender.note_repaired(ssthresh);
                 self.congestion(index, absorbed, None, Controller::recovery_exit);
@@ -233,7 +271,10 @@ impl<K: Key> World<'_, K> {
         let connection = &mut self.connections[number];
         let meta = &mut connection.sides[index & 1].send;
         if !packet.has(flags::DATA_ACK) {
-            meta.acknowledged_bytes(u64::from(absorbed.acked), absorbed.acked_bytes, window);
+            // One that has been overtaken counts its window from what it acknowledges, which lies behind.
+            if packet.ack == endpoint.sender.una as u32 {
+                meta.acknowledged_bytes(u64::from(absorbed.acked), absorbed.acked_bytes, window);
+            }
             return;
         }
         let data_ack = unwrap(packet.data_ack, meta.una);

@@ -1,13 +1,18 @@
 //! Hosts and the network together: the event loop and what happens at the ends of the paths.
 
+mod applications;
 #[cfg(test)]
 pub(crate) mod audit;
+mod blocked;
 mod build;
 mod congestion;
 mod connection;
 mod handshake;
 mod input;
+mod lifecycle;
+mod marks;
 mod output;
+mod relay;
 mod timeouts;
 
 use std::sync::atomic::Ordering;
@@ -15,7 +20,8 @@ use std::sync::atomic::Ordering;
 use anabranch_link::{NEVER, Nanos};
 use anabranch_scenario::model::Scenario;
 
-pub(crate) use self::connection::{Connection, Endpoint, Phase};
+pub(crate) use self::connection::{Connection, Endpoint, Phase, Side};
+use self::relay::Relay;
 use crate::{
     Control, Interrupted,
     datagram::DatagramFlow,
@@ -26,6 +32,7 @@ use crate::{
     measure::Meter,
     net::Network,
     packet::{Packet, flags},
+    signal::Signal,
     watch::Watch,
 };
 use congestion::Idle;
@@ -43,6 +50,7 @@ pub(crate) struct World<'s, K> {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) datagrams: Vec<DatagramFlow>,
+    pub(crate) relays: Vec<Relay>,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
     /// Stands in for peers and words where nothing is coupled.
@@ -143,13 +151,35 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let endpoint = sink as usize;
-        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN) != 0;
-        if handshake || self.endpoints[endpoint].phase != Phase::Established {
-            self.receive_handshake(endpoint, packet);
+        if packet.flags & flags::RARE != 0 || self.endpoints[endpoint].phase != Phase::Established {
+            self.receive_rare(endpoint, packet);
         } else if packet.has(flags::DATA) {
             self.receive_data(endpoint, packet);
         } else {
             self.receive_ack(endpoint, packet);
+        }
+    }
+
+    #[inline(never)]
+    fn receive_rare(&mut self, endpoint: usize, packet: Packet) {
+        if Signal::of(&packet) == Some(Signal::Reset) {
+            self.net.sacks.take(packet.sack);
+            self.receive_reset(endpoint, packet);
+            return;
+        }
+        let packet = Packet { flags: packet.flags & !self.endpoints[endpoint].stripped, ..packet };
+        let signal = Signal::of(&packet);
+        let handshake = packet.flags & (flags::SYN | flags::MP_JOIN) != 0;
+        if handshake || self.endpoints[endpoint].phase != Phase::Established {
+            self.receive_handshake(endpoint, packet);
+            return;
+        }
+        self.receive_marked(endpoint, packet);
+        if let Some(signal) = signal {
+            self.receive_signal(endpoint, signal);
+        }
+        if packet.has(flags::ABOUT_WINDOW) {
+            self.answer_about_window(endpoint);
         }
     }
 
@@ -176,8 +206,12 @@ impl<K: Key> World<'_, K> {
             TimerKind::Datagram => self.send_datagram(index),
             TimerKind::Open => self.open(index),
             TimerKind::Stop => {
-                self.connections[index].sides[0].send.stop();
+                for side in &mut self.connections[index].sides {
+                    side.send.stop();
+                }
             }
+            TimerKind::Application => self.wake(index),
+            TimerKind::Event => self.carry_out(index),
             TimerKind::Change => {
                 let change = &self.scenario.changes[index];
                 self.net.change(time, change, index);
@@ -190,7 +224,7 @@ impl<K: Key> World<'_, K> {
 
     fn send_datagram(&mut self, index: usize) {
         let flow = &mut self.datagrams[index];
-        let (packet, next) = flow.send(self.now, index as u32);
+        let (packet, next) = flow.send(index as u32);
         if let Some(watch) = &mut self.watch {
             watch.datagram_sent(self.now, index, &packet);
         }

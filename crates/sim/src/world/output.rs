@@ -7,6 +7,7 @@ use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{NO_SACK, Packet, flags},
     scheduler::{self, Pick},
+    signal::Signal,
     tcp::{
         sack::Scoreboard,
         segments::Segment,
@@ -14,15 +15,36 @@ use crate::{
     },
 };
 
-use anabranch_cc::CaState;
+/// A data-level segment remembers in one word which subflows have carried it.
+const MOST_SUBFLOWS: usize = 32;
 
 impl<K: Key> World<'_, K> {
     /// Sends what the windows of an endpoint's connection allow, after something has changed at `index`.
     #[inline]
     pub(super) fn push(&mut self, index: usize) {
-        if self.connections[self.endpoints[index].connection as usize].is_mptcp() {
+        if self.connections[self.endpoints[index].connection as usize].is_plain {
+            self.push_single(index);
+        } else {
+            self.push_otherwise(index);
+        }
+    }
+
+    /// MPTCP, and what a relay writes to.
+    #[inline]
+    fn push_otherwise(&mut self, index: usize) {
+        let number = self.endpoints[index].connection as usize;
+        self.push_alone(number, index);
+        if let Some(relay) = self.connections[number].fed_by {
+            self.relay(relay as usize);
+        }
+    }
+
+    /// Sends without asking a relay for more.
+    #[inline]
+    pub(super) fn push_alone(&mut self, number: usize, index: usize) {
+        if self.connections[number].is_mptcp() {
             self.retransmit(index);
-            self.schedule(self.endpoints[index].connection as usize, index & 1);
+            self.schedule(number, index & 1);
         } else {
             self.push_single(index);
         }
@@ -86,7 +108,7 @@ impl<K: Key> World<'_, K> {
     }
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
-    fn schedule(&mut self, connection: usize, side: usize) {
+    pub(super) fn schedule(&mut self, connection: usize, side: usize) {
         while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
             let subflow = match self.pick(connection, side, segment.carried_by) {
                 Pick::Subflow(subflow) => subflow,
@@ -102,6 +124,9 @@ impl<K: Key> World<'_, K> {
             let last = !meta.has_more();
             self.send_new(index, segment.number, segment.len, last);
         }
+        if self.connections[connection].sides[side].remedy.is_some() {
+            self.relieve(connection, side);
+        }
         for index in self.connections[connection].endpoints(side) {
             if self.endpoints[index].phase == Phase::Established {
                 let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
@@ -115,13 +140,24 @@ impl<K: Key> World<'_, K> {
     }
 
     fn pick(&mut self, connection: usize, side: usize, carried_by: u32) -> Pick {
-        const MOST: usize = 32;
-        let connection = &mut self.connections[connection];
-        let mut candidates = [scheduler::Candidate::default(); MOST];
+        let (candidates, n) = self.candidates(connection, side, carried_by);
+        self.connections[connection].sides[side].scheduler.pick(&candidates[..n])
+    }
+
+    /// The subflows of a side as a scheduler sees them, and their number; `carried_by` have carried the segment.
+    #[inline(always)]
+    pub(super) fn candidates(
+        &mut self,
+        connection: usize,
+        side: usize,
+        carried_by: u32,
+    ) -> ([scheduler::Candidate; MOST_SUBFLOWS], usize) {
+        let connection = &self.connections[connection];
+        let mut candidates = [scheduler::Candidate::default(); MOST_SUBFLOWS];
         let n = connection.subflows as usize;
         for (subflow, index) in connection.endpoints(side).enumerate() {
             let endpoint = &mut self.endpoints[index];
-            let usable = endpoint.phase == Phase::Established && endpoint.sender.state != CaState::Loss;
+            let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
             let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(self.now).is_some());
             candidates[subflow] = scheduler::Candidate {
                 usable,
@@ -131,7 +167,7 @@ impl<K: Key> World<'_, K> {
                 srtt8_us: endpoint.sender.rtt.srtt8_us,
             };
         }
-        connection.sides[side].scheduler.pick(&candidates[..n])
+        (candidates, n)
     }
 
     /// The window has room but nothing is there to fill it.
@@ -151,7 +187,8 @@ impl<K: Key> World<'_, K> {
         let number = self.endpoints[index].sender.next;
         let segment = Segment { data_seq: data_seq as u32, len, ..Segment::default() };
         let marked = last || self.endpoints[index].super_packet.is_some() && self.ends_super_packet(index);
-        self.send_segment(index, number, segment, if marked { flags::PUSH } else { 0 });
+        let ecn = self.endpoints[index].ecn.take_new();
+        self.send_segment(index, number, segment, ecn | if marked { flags::PUSH } else { 0 });
     }
 
     #[cold]
@@ -178,6 +215,7 @@ impl<K: Key> World<'_, K> {
         let (route, ack) = (endpoint.route, endpoint.receiver.next as u32);
         let data_ack = connection.sides[index & 1].receive.next as u32;
         let tsecr = endpoint.receiver.acknowledged();
+        let echo = endpoint.ecn.echo();
         let make = || Packet {
             route,
             seq: number as u32,
@@ -189,7 +227,7 @@ impl<K: Key> World<'_, K> {
             tsecr,
             sack: NO_SACK,
             bytes,
-            flags: flags::DATA | flags::ACK | extra_flags | level,
+            flags: flags::DATA | flags::ACK | extra_flags | level | echo,
         };
         endpoint.sender.sent(number, segment, u32::from(bytes), now_us);
         if !endpoint.sender.timer.is_armed() {
@@ -215,10 +253,27 @@ impl<K: Key> World<'_, K> {
 
     /// A packet without payload.
     pub(super) fn send_bare(&mut self, index: usize, flags: u16) {
+        self.send_plain(index, flags, 0, 0, 0);
+    }
+
+    /// An acknowledgement that signals something.
+    #[cold]
+    pub(super) fn send_signal(&mut self, index: usize, signal: Signal) {
+        let ip = self.scenario.connections[self.endpoints[index].connection as usize].ip_version;
+        let flags = flags::ACK | flags::SIGNAL;
+        // A reset is about the subflow that has ended, not about the next one.
+        let back = u64::from(signal == Signal::Reset);
+        self.send_plain(index, flags, back, signal.code(), signal.option_bytes(ip));
+    }
+
+    /// A packet without payload, with this in place of a data sequence number, longer by so much, and with the sequence
+    /// number `back` before the next one.
+    #[inline(always)]
+    fn send_plain(&mut self, index: usize, flags: u16, back: u64, data_seq: u32, more_bytes: u16) {
         let now_us = self.now_us();
         let endpoint = &mut self.endpoints[index];
         let connection = &self.connections[endpoint.connection as usize];
-        let (mut bytes, mut sack) = (connection.ack_bytes, NO_SACK);
+        let (mut bytes, mut sack) = (connection.ack_bytes.saturating_add(more_bytes), NO_SACK);
         if endpoint.receiver.has_blocks() && endpoint.sender.uses_sack() {
             let blocks = endpoint.receiver.sack_blocks();
             // RFC 2018 section 3: 2 bytes, 8 per block, and two of padding.
@@ -227,21 +282,23 @@ impl<K: Key> World<'_, K> {
         }
         let window = connection.sides[index & 1].window.offered;
         let (level, wnd) = level(connection.is_mptcp() && flags & flags::SYN == 0, window);
-        let (route, seq, ack) = (endpoint.route, endpoint.sender.next as u32, endpoint.receiver.next as u32);
+        let seq = (endpoint.sender.next - back) as u32;
+        let (route, ack) = (endpoint.route, endpoint.receiver.next as u32);
         let data_ack = connection.sides[index & 1].receive.next as u32;
         let tsecr = endpoint.receiver.acknowledged();
+        let echo = endpoint.ecn.echo();
         let make = || Packet {
             route,
             seq,
             ack,
-            data_seq: 0,
+            data_seq,
             data_ack,
             wnd,
             tsval: now_us,
             tsecr,
             sack,
             bytes,
-            flags: flags | level,
+            flags: flags | level | echo,
         };
         self.emit(self.now, index, bytes, make);
     }

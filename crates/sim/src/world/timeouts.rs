@@ -41,6 +41,7 @@ impl<K: Key> World<'_, K> {
 
     fn time_out(&mut self, index: usize) {
         let nothing = Absorbed::default();
+        let was_stale = self.endpoints[index].sender.is_stale();
         let ssthresh = self.endpoints[index]
             .sender
             .timeout_begins_episode()
@@ -48,9 +49,11 @@ impl<K: Key> World<'_, K> {
         self.endpoints[index].sender.time_out(ssthresh, self.now);
         self.congestion(index, &nothing, None, Controller::rto);
         let endpoint = &mut self.endpoints[index];
+        endpoint.ecn.reduced();
         endpoint.sender.restart_timer(self.now, &mut self.timers, index as u32);
         let connection = &mut self.connections[endpoint.connection as usize];
-        if connection.is_mptcp() {
+        if connection.is_mptcp() && endpoint.sender.is_stale() {
+            endpoint.sender.counters.failures += u32::from(!was_stale);
             for number in endpoint.sender.una..endpoint.sender.next {
                 let meta = &mut connection.sides[index & 1].send;
                 meta.reinject(unwrap(endpoint.sender.segments.get(number).data_seq, meta.una));

@@ -10,3 +10,4 @@ mod packets;
 mod rack;
 mod receiver;
 mod sack;
+mod subflows;

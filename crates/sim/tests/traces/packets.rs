@@ -20,6 +20,8 @@ pub(crate) struct Line {
     pub(crate) syn: bool,
     pub(crate) capable: bool,
     pub(crate) join: bool,
+    /// What it says about subflows and addresses.
+    pub(crate) signal: Option<String>,
     /// Number of the segment, if it carries one.
     pub(crate) seq: Option<u64>,
     /// Whether the segment has been sent before.
@@ -52,6 +54,7 @@ impl Line {
             syn: false,
             capable: false,
             join: false,
+            signal: None,
             seq: None,
             again: false,
             ack: None,
@@ -65,6 +68,8 @@ impl Line {
                 "SYN" => line.syn = true,
                 "MP_CAPABLE" => line.capable = true,
                 "MP_JOIN" => line.join = true,
+                "RST" => line.signal = Some("RST".to_owned()),
+                other if other.contains('=') => line.signal = Some(other.to_owned()),
                 "again" => line.again = true,
                 "seq" => line.seq = Some(number(word())),
                 "ack" => line.ack = Some(number(word())),

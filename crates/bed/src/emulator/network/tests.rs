@@ -4,7 +4,7 @@ use anabranch_link::{Medium, MediumConfig, Wire, wire_config};
 use anabranch_policy::energy::Radio;
 use anabranch_scenario::model::{
     self, AfterFailure, Attachment, ChangeTarget, CoDel, Discipline, Framing, Jitter, JitterDistribution,
-    Link, Loss, QueueLimit, RateStep, Red, Trace, Transmitter,
+    Link, Loss, QueueLimit, RateStep, Red, Strips, Trace, Transmitter,
 };
 use proptest::prelude::*;
 
@@ -326,6 +326,7 @@ fn at_one_time_links_come_by_number_and_changes_last() {
         b: 1,
         forward: wire(8_000_000, 9 * MS),
         reverse: wire(8_000_000, 9 * MS),
+        strips: Strips::Nothing,
     };
     scenario.links = vec![link("first"), link("second")];
     scenario.changes = vec![Change { up: Some(false), ..change(10 * MS) }];

@@ -229,6 +229,13 @@ fn client_command(
             command.extend(["-n".to_owned(), bytes.to_string()]);
             command.extend(["-l".to_owned(), block_bytes(bytes).to_string()]);
         }
+        Traffic::Source(_)
+        | Traffic::Telemetry(_)
+        | Traffic::Request(_)
+        | Traffic::Flows(_)
+        | Traffic::Relayed => {
+            unreachable!("a run with iperf3 refuses it")
+        }
     }
     command
 }

@@ -8,8 +8,10 @@ use crate::Nanos;
 /// relative error is below 2^-30 for rates from 1 kbit/s to 1 Tbit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteTime {
-    pub(crate) per_byte: u64,
-    pub(crate) shift: u8,
+    /// Nanoseconds per byte, times 2^`shift`.
+    pub per_byte: u64,
+    /// Bits of the fraction.
+    pub shift: u8,
 }
 
 const LARGEST_PACKET_BITS: u32 = 18;

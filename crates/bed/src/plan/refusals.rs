@@ -1,0 +1,37 @@
+//! What the simulator does with subflows and a kernel's own path manager does not, or not when a scenario says so.
+
+use anabranch_scenario::model::{Connection, Protocol, Scenario, Strips};
+
+/// What of a scenario the test bed cannot do, in words, with what to change.
+pub(super) fn subflow_mechanics(scenario: &Scenario) -> Option<String> {
+    if let Some(event) = scenario.events.first() {
+        let name = &scenario.connections[event.connection].name;
+        return Some(format!(
+            "connection {name}: the test bed does not open, close or change subflows while it runs; leave out its \
+             [[event]] and `start`, or use the simulator"
+        ));
+    }
+    if let Some(link) = scenario.links.iter().find(|link| link.strips != Strips::Nothing) {
+        let name = &link.name;
+        return Some(format!(
+            "link {name}: the emulator removes no options; leave out `strips`, or use the simulator"
+        ));
+    }
+    scenario.connections.iter().filter(|flow| flow.protocol == Protocol::Mptcp).find_map(of_connection)
+}
+
+fn of_connection(connection: &Connection) -> Option<String> {
+    let (name, transport) = (&connection.name, &connection.transport);
+    if connection.subflows.iter().any(|subflow| subflow.announced) {
+        return Some(format!(
+            "connection {name}: its subflows all lead to one address of the server, so none is announced; leave out \
+             `announced`"
+        ));
+    }
+    let keys = [
+        ("opportunistic_retransmission", transport.opportunistic_retransmission),
+        ("penalisation", transport.penalisation),
+    ];
+    let (key, _) = keys.into_iter().find(|&(_, wanted)| wanted)?;
+    Some(format!("connection {name}: Linux has no {key}; leave it out, or use the simulator"))
+}
