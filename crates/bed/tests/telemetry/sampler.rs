@@ -179,6 +179,23 @@ fn names_are_the_simulator_s_but_for_what_no_kernel_tells() {
 }
 
 #[test]
+fn a_window_from_the_start_on_counts_what_came_before_the_first_reading() {
+    let overrides = [("measure.from".to_owned(), "0 s".to_owned())];
+    let loaded = anabranch_scenario::load(SCENARIO, "two-paths.toml", &overrides).expect("a valid scenario");
+    let mut sampler = Sampler::new(&loaded.scenario, &plan());
+    while let Some(due) = sampler.due() {
+        let mut readings = readings(Vec::new(), 300 + due / SECOND);
+        readings.datagrams[0] = DatagramReading { sent: 3, received: 2, received_bytes: 1000 };
+        // The first reading comes late.
+        sampler.take(due + 5_000_000, &readings);
+    }
+    let summary = sampler.summary().expect("the window has passed");
+    let of = |flow: &str, metric| figure(&summary, &Scope::Connection(flow.into()), metric);
+    assert_eq!(of("noise", "packets_sent"), Some(3.0));
+    assert_eq!(of("up", "bytes_delivered"), Some(308.0));
+}
+
+#[test]
 fn window_borders_are_the_readings_at_its_ends() {
     // Squares tell one second from another.
     let sampler = run(|second| {
