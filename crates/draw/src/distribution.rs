@@ -10,11 +10,6 @@ use crate::Rng;
 /// The most that is drawn; sums of a few stay in 64 bits.
 const MOST: u64 = 1 << 60;
 
-/// Uniform in (0, 1], a multiple of 2^-53.
-fn uniform(rng: &mut Rng) -> f64 {
-    ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-}
-
 /// To the nearest whole number.
 fn whole(value: f64) -> u64 {
     ((value + 0.5) as u64).min(MOST)
@@ -22,7 +17,7 @@ fn whole(value: f64) -> u64 {
 
 /// A draw from the exponential distribution with this mean.
 pub fn exponential(rng: &mut Rng, mean: u64) -> u64 {
-    whole(-libm::log(uniform(rng)) * mean as f64)
+    whole(-libm::log(rng.unit()) * mean as f64)
 }
 
 /// A Pareto distribution: values from `min` on, of which the share `(min / x)^shape` is above `x`; perhaps cut off
@@ -93,7 +88,7 @@ impl Pareto {
 
     /// A draw.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
-        let above = 1.0 - (1.0 - uniform(rng)) * self.kept;
+        let above = 1.0 - (1.0 - rng.unit()) * self.kept;
         whole(self.min * libm::pow(above, -1.0 / self.shape))
     }
 }

@@ -41,6 +41,11 @@ impl Rng {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// Uniform in `(0, 1]`, a multiple of 2^-53.
+    pub fn unit(&mut self) -> f64 {
+        ((self.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
     /// True with the given probability.
     #[inline]
     pub fn chance(&mut self, probability: Probability) -> bool {

@@ -9,8 +9,9 @@
 use anabranch_scenario::model::{self, Change, ChangeTarget, Discipline, QueueLimit, Scenario};
 
 use crate::{
-    Drop, Fate, Frame, GilbertElliott, JitterConfig, JitterDistribution, Limit, Loss, Medium, MediumConfig,
-    NEVER, Nanos, Probability, Rate, Rng, Shaped, ShapedConfig, Streams, Tally, Wire, WireConfig,
+    Drop, Fate, Frame, GilbertElliott, JitterConfig, JitterDistribution, Limit, LinkCounters, Loss, Medium,
+    MediumConfig, NEVER, Nanos, Probability, Rate, Rng, Shaped, ShapedConfig, Streams, Tally, Wire,
+    WireConfig,
     queue::{CoDelConfig, FqCoDelConfig, QueueConfig, RedConfig},
     shaped::ShapedStreams,
 };
@@ -35,23 +36,6 @@ pub enum Place {
     Wire(usize),
     /// Index into [`Links::shaped`].
     Shaped(usize),
-}
-
-/// What a direction has done since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkCounters {
-    /// Packets that the queue dropped.
-    pub dropped_queue: u64,
-    /// Packets that met a link that was down.
-    pub dropped_down: u64,
-    /// Packets lost at random.
-    pub lost: u64,
-    /// Packets that arrived.
-    pub delivered: u64,
-    /// Bytes that arrived.
-    pub delivered_bytes: u64,
-    /// Packets that the queue marked instead of dropping them.
-    pub marked: u64,
 }
 
 /// Whether each direction needs a shaped link.
@@ -175,28 +159,8 @@ impl<P: Frame> Links<P> {
     /// What a direction has done since the start.
     pub fn counters(&self, direction: usize) -> LinkCounters {
         match self.place(direction) {
-            Place::Wire(index) => {
-                let c = self.wires[index].counters();
-                LinkCounters {
-                    dropped_queue: c.dropped_queue,
-                    dropped_down: c.dropped_down,
-                    lost: c.lost,
-                    delivered: c.delivered,
-                    delivered_bytes: c.delivered_bytes,
-                    marked: 0,
-                }
-            }
-            Place::Shaped(index) => {
-                let c = self.shaped[index].counters();
-                LinkCounters {
-                    dropped_queue: c.dropped_queue,
-                    dropped_down: c.dropped_down,
-                    lost: c.lost,
-                    delivered: c.delivered,
-                    delivered_bytes: c.delivered_bytes,
-                    marked: c.marked,
-                }
-            }
+            Place::Wire(index) => self.wires[index].counters(),
+            Place::Shaped(index) => self.shaped[index].counters(),
         }
     }
 

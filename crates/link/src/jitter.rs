@@ -30,22 +30,17 @@ pub struct JitterConfig {
     pub reorder: bool,
 }
 
-/// A number in `(0, 1]` of 53 bits.
-fn unit(rng: &mut Rng) -> f64 {
-    ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
-}
-
 impl JitterConfig {
     /// The further delay of one packet. Logarithm and cosine are those of `libm`: the same bits everywhere.
     pub(crate) fn draw(&self, rng: &mut Rng) -> Nanos {
         let range = self.range as f64;
         match self.distribution {
             JitterDistribution::Uniform => rng.below(self.range),
-            JitterDistribution::Exponential => (-libm::log(unit(rng)) * range / 2.0) as Nanos,
+            JitterDistribution::Exponential => (-libm::log(rng.unit()) * range / 2.0) as Nanos,
             JitterDistribution::Normal => {
                 // Box and Muller (1958).
-                let radius = (-2.0 * libm::log(unit(rng))).sqrt();
-                let standard = radius * libm::cos(std::f64::consts::TAU * unit(rng));
+                let radius = (-2.0 * libm::log(rng.unit())).sqrt();
+                let standard = radius * libm::cos(std::f64::consts::TAU * rng.unit());
                 (range / 2.0 + standard * range / 6.0).clamp(0.0, range) as Nanos
             }
         }

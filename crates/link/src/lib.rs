@@ -9,6 +9,7 @@
 //! Because a packet's departure is known when it is accepted, a wire needs one event per packet: its
 //! arrival at the far end. All times are nanoseconds.
 
+mod counters;
 mod from_scenario;
 mod jitter;
 mod loss;
@@ -20,7 +21,8 @@ mod trace;
 pub mod wire;
 
 pub use anabranch_draw::{ByteTime, NEVER, Nanos, Probability, Rng, Streams};
-pub use from_scenario::{LinkCounters, Links, Place, wire_config};
+pub use counters::LinkCounters;
+pub use from_scenario::{Links, Place, wire_config};
 pub use jitter::{JitterConfig, JitterDistribution};
 pub use loss::{GilbertElliott, Loss};
 pub use medium::{Medium, MediumConfig};

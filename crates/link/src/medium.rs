@@ -23,25 +23,13 @@ use fallback::Ladder;
 use station::Station;
 
 pub use air::Framing;
-pub use fallback::{Fallback, RateStep, Transmitter};
+pub use anabranch_scenario::model::{AfterFailure, Fallback};
+pub use fallback::{RateStep, Transmitter};
 
 /// Bytes of a link-layer acknowledgement, and of a CTS.
 const ACK_BYTES: u32 = 14;
 /// Bytes of an RTS.
 const RTS_BYTES: u32 = 20;
-
-/// How long stations wait after a frame that was not acknowledged, before DIFS and their backoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterFailure {
-    /// All as long as an acknowledgement at the basic rate would have taken.
-    Acknowledgement,
-    /// Not at all, as in Bianchi's model of the DCF.
-    Nothing,
-    /// As IEEE 802.11-2020 sections 10.3.2.3.7 and 10.3.2.11 have it: the senders for the acknowledgement timeout,
-    /// the others for an acknowledgement at the lowest rate (with DIFS that makes EIFS). Slots of the two do not
-    /// begin together then, and stations that become ready within one slot time collide.
-    Extended,
-}
 
 /// Settings of a medium. The timing names are those of IEEE 802.11.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use anabranch_scenario::model::Trace;
 
 use crate::{
-    ByteTime, Drop, Frame, JitterConfig, Limit, Loss, NEVER, Nanos, Rng,
+    ByteTime, Drop, Frame, JitterConfig, Limit, LinkCounters, Loss, NEVER, Nanos, Rng,
     queue::{self, Discipline, Held, QueueConfig},
     trace::Schedule,
 };
@@ -63,23 +63,6 @@ pub enum Fate<P> {
     Dropped(P, Drop),
 }
 
-/// Counters since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ShapedCounters {
-    /// Packets that the queue dropped.
-    pub dropped_queue: u64,
-    /// Packets that met a link that was down.
-    pub dropped_down: u64,
-    /// Packets lost at random.
-    pub lost: u64,
-    /// Packets that arrived.
-    pub delivered: u64,
-    /// Bytes that arrived.
-    pub delivered_bytes: u64,
-    /// Packets marked instead of dropped.
-    pub marked: u64,
-}
-
 enum Transmitter {
     Constant(ByteTime),
     Trace(Schedule),
@@ -107,7 +90,7 @@ pub struct Shaped<P> {
     up: bool,
     /// The latest time that it has been brought to by an offer or a change.
     clock: Nanos,
-    counters: ShapedCounters,
+    counters: LinkCounters,
 }
 
 impl<P: Frame> Shaped<P> {
@@ -130,7 +113,7 @@ impl<P: Frame> Shaped<P> {
             flight: VecDeque::new(),
             up: true,
             clock: 0,
-            counters: ShapedCounters::default(),
+            counters: LinkCounters::default(),
         }
     }
 
@@ -307,8 +290,8 @@ impl<P: Frame> Shaped<P> {
     }
 
     /// Counters since the start.
-    pub fn counters(&self) -> ShapedCounters {
-        ShapedCounters { marked: self.queue.marked(), ..self.counters }
+    pub fn counters(&self) -> LinkCounters {
+        LinkCounters { marked: self.queue.marked(), ..self.counters }
     }
 
     /// Changes the rate; the packet in transmission goes on with its rest.

@@ -6,7 +6,7 @@
 //! empty begins again at its first slot: a burst may have made it large, and going round it would touch cold
 //! memory for ever.
 
-use crate::{ByteTime, Drop, Frame, NEVER, Nanos, Probability, Rng};
+use crate::{ByteTime, Drop, Frame, LinkCounters, NEVER, Nanos, Probability, Rng};
 
 /// How much the queue holds, the packet in transmission included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,21 +50,6 @@ struct Entry<P> {
     arrives: Nanos,
     departs: Nanos,
     packet: P,
-}
-
-/// Counters since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WireCounters {
-    /// Packets that found the queue full.
-    pub dropped_queue: u64,
-    /// Packets that met a link that was down.
-    pub dropped_down: u64,
-    /// Packets lost at random.
-    pub lost: u64,
-    /// Packets that arrived.
-    pub delivered: u64,
-    /// Bytes that arrived.
-    pub delivered_bytes: u64,
 }
 
 /// One direction of a cable. The first cache line holds all that accepting a packet takes on a plain wire.
@@ -337,14 +322,15 @@ impl<P: Frame> Wire<P> {
     }
 
     /// Counters since the start.
-    pub fn counters(&self) -> WireCounters {
+    pub fn counters(&self) -> LinkCounters {
         let drops = self.drops.as_deref().unwrap_or(&Drops { queue: 0, down: 0, lost: 0 });
-        WireCounters {
+        LinkCounters {
             dropped_queue: drops.queue,
             dropped_down: drops.down,
             lost: drops.lost,
             delivered: self.delivered,
             delivered_bytes: self.delivered_bytes,
+            marked: 0,
         }
     }
 

@@ -26,6 +26,7 @@ pub mod pcapng;
 pub mod quantile;
 mod series;
 mod summary;
+pub mod times;
 
 pub use error::Error;
 pub use folder::{Begin, RunFolder, Staging, begin, begin_with, open};

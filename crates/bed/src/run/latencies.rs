@@ -3,7 +3,7 @@
 use anabranch_link::Nanos;
 use anabranch_record::{
     model::{Figure, Measurements, Scope},
-    quantile::nearest_rank,
+    times,
 };
 use anabranch_scenario::model::{Scenario, Traffic};
 
@@ -17,19 +17,12 @@ pub(super) fn add(scenario: &Scenario, outcomes: &Outcomes, measured: &mut Measu
             continue;
         }
         let inside = outcome.latencies.iter().filter(|latency| window.contains(&latency.at));
-        let mut taken: Vec<Nanos> = inside.map(|latency| latency.taken).collect();
-        taken.sort_unstable();
+        let taken: Vec<Nanos> = inside.map(|latency| latency.taken).collect();
         let scope = Scope::Connection(model.name.clone());
         let mut figure = |metric, value| {
             measured.summary.figures.push(Figure { scope: scope.clone(), metric, value });
         };
         figure("messages", taken.len() as f64);
-        let Some(&max) = taken.last() else { continue };
-        let seconds = |nanos: Nanos| nanos as f64 / 1e9;
-        figure("latency_mean_s", taken.iter().map(|&nanos| seconds(nanos)).sum::<f64>() / taken.len() as f64);
-        for (percent, name) in [(50, "latency_p50_s"), (95, "latency_p95_s"), (99, "latency_p99_s")] {
-            figure(name, seconds(nearest_rank(&taken, percent)));
-        }
-        figure("latency_max_s", seconds(max));
+        times::LATENCY.of(&taken, figure);
     }
 }

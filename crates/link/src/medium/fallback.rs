@@ -9,7 +9,7 @@
 //! successes. A station that hardly ever sends stays at a low rate longer. ARF takes collisions for a bad
 //! channel, here as in the paper.
 
-use super::air::Rate;
+use super::{Fallback, air::Rate};
 use crate::Probability;
 
 /// A rate at which a station may send, and how often noise damages a frame sent so.
@@ -35,15 +35,6 @@ impl Transmitter {
     pub fn fixed(rate_bps: u64, loss: Probability) -> Self {
         Self { rates: vec![RateStep { rate_bps, loss }], start: 0 }
     }
-}
-
-/// When to change the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fallback {
-    /// Failures in a row before a step down, at least 1.
-    pub down: u32,
-    /// Successes in a row before a step up, at least 1.
-    pub up: u32,
 }
 
 #[derive(Clone, Copy, Debug)]

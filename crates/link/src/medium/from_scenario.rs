@@ -2,7 +2,7 @@
 
 use anabranch_scenario::model;
 
-use super::{AfterFailure, Fallback, Framing, MediumConfig, RateStep, Transmitter};
+use super::{Framing, MediumConfig, RateStep, Transmitter};
 use crate::from_scenario::{independent, limit};
 
 impl From<&model::Medium> for MediumConfig {
@@ -10,7 +10,7 @@ impl From<&model::Medium> for MediumConfig {
         let model::Framing { preamble, control_preamble, symbol, extension } = medium.framing;
         Self {
             transmitters: medium.transmitters.iter().map(Transmitter::from).collect(),
-            fallback: medium.fallback.map(|model::Fallback { down, up }| Fallback { down, up }),
+            fallback: medium.fallback,
             basic_rate_bps: medium.basic_rate_bps,
             lowest_rate_bps: medium.lowest_rate_bps,
             delay: medium.delay,
@@ -25,11 +25,7 @@ impl From<&model::Medium> for MediumConfig {
             retry_limit: medium.retry_limit,
             long_retry_limit: medium.long_retry_limit,
             rts_threshold_bytes: medium.rts_threshold_bytes,
-            after_failure: match medium.after_failure {
-                model::AfterFailure::Acknowledgement => AfterFailure::Acknowledgement,
-                model::AfterFailure::Nothing => AfterFailure::Nothing,
-                model::AfterFailure::Extended => AfterFailure::Extended,
-            },
+            after_failure: medium.after_failure,
             backoff_when_busy: medium.backoff_when_busy,
         }
     }

@@ -92,10 +92,12 @@ pub struct Framing {
 /// How long stations wait after a frame that was not acknowledged, before DIFS and their backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// As long as an acknowledgement at the basic rate would have taken.
+    /// All as long as an acknowledgement at the basic rate would have taken.
     Acknowledgement,
-    /// Not at all.
+    /// Not at all, as in Bianchi's model of the DCF.
     Nothing,
-    /// The senders for the acknowledgement timeout, the others for EIFS in all.
+    /// As IEEE 802.11-2020 sections 10.3.2.3.7 and 10.3.2.11 have it: the senders for the acknowledgement timeout,
+    /// the others for an acknowledgement at the lowest rate (with DIFS that makes EIFS). Slots of the two do not
+    /// begin together then, and stations that become ready within one slot time collide.
     Extended,
 }

@@ -1,7 +1,6 @@
 //! Measurement: what is counted and sampled while a run goes on, and its series. The summary is in `summary.rs`.
 
 mod energy;
-mod latency;
 mod memory;
 mod relay;
 mod summary;

@@ -1,9 +1,12 @@
 //! The figures of a run over its window.
 
-use anabranch_record::model::{Figure, Scope, Summary};
+use anabranch_record::{
+    model::{Figure, Scope, Summary},
+    times,
+};
 use anabranch_scenario::model::{Direction, Protocol, Strips};
 
-use super::{Counts, SubflowCounts, latency, seconds};
+use super::{Counts, SubflowCounts, seconds};
 use crate::{engine::heads::Key, net::LinkRef, world::World};
 
 impl<K: Key> World<'_, K> {
@@ -61,7 +64,7 @@ impl<K: Key> World<'_, K> {
             }
             if let Some(latencies) = connection.application.as_ref().and_then(|of| of.latencies()) {
                 figure("messages", latencies.values.len() as f64);
-                latency::LATENCY.of(&latencies.values, &mut figure);
+                times::LATENCY.of(&latencies.values, &mut figure);
             }
             if let Some(completed) = connection.completed_at {
                 figure("completion_s", seconds(completed - connection.opened_at));

@@ -3,10 +3,13 @@
 //! A flow counts as started if it was opened within the window, and as completed if its last byte was delivered within
 //! it; times are of those that have completed.
 
-use anabranch_record::model::{Figure, Scope};
+use anabranch_record::{
+    model::{Figure, Scope},
+    times,
+};
 use anabranch_scenario::model;
 
-use super::{Counts, latency};
+use super::Counts;
 use crate::{engine::heads::Key, world::World};
 
 /// The series of each connection: one of its own, or that of its workload.
@@ -57,7 +60,7 @@ impl<K: Key> World<'_, K> {
                 completed.filter(|(at, _)| window.contains(at)).map(|(at, opened)| at - opened).collect();
             figure("flows_started", started as f64);
             figure("flows_completed", times.len() as f64);
-            latency::COMPLETION.of(&times, &mut figure);
+            times::COMPLETION.of(&times, &mut figure);
 
             let subflows = connections.iter().flat_map(|connection| {
                 let first = connection.first as usize / 2;
