@@ -1,5 +1,5 @@
 //! Compiles every algorithm that a `registry.def` marks `AB_BOTH` into a BPF object, and the same algorithm
-//! into a second object for the replay test.
+//! into two more objects for the replay tests.
 //!
 //! Without clang the crate builds all the same; the loader then says why it has no objects.
 
@@ -41,6 +41,7 @@ fn main() {
             for entry in algorithms::entries(&folders).iter().filter(|entry| entry.hosts == "AB_BOTH") {
                 let object = compile(&compiler, &here, &folders, &out, entry, "shim");
                 compile(&compiler, &here, &folders, &out, entry, "replay");
+                compile(&compiler, &here, &folders, &out, entry, "record");
                 install(&object, &stable).expect("target/bpf is writable");
                 write!(
                     objects,
@@ -88,7 +89,8 @@ fn find_compiler() -> Result<OsString, String> {
         })
 }
 
-/// Compiles `ab_<name>.bpf.o` (kind `shim`) or `ab_<name>.replay.bpf.o` (kind `replay`).
+/// Compiles `ab_<name>.bpf.o` (kind `shim`), `ab_<name>.replay.bpf.o` (`replay`) or `ab_<name>.record.bpf.o`, the shim
+/// that records its calls (`record`).
 fn compile(
     compiler: &OsString,
     here: &Path,
@@ -98,12 +100,17 @@ fn compile(
     kind: &str,
 ) -> PathBuf {
     let name = &entry.name;
-    let suffix = if kind == "shim" { "" } else { ".replay" };
+    let (suffix, body, records) = match kind {
+        "shim" => ("", "shim", 0),
+        "record" => (".record", "shim", 1),
+        _ => (".replay", "replay", 0),
+    };
     let source = out.join(format!("ab_{name}{suffix}.bpf.c"));
     let object = out.join(format!("ab_{name}{suffix}.bpf.o"));
     let text = format!(
         "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n#define AB_SHIM_NAME {name}\n\
-         #define AB_SHIM_COUPLED {}\n#include \"{name}.h\"\n#include \"{kind}.bpf.h\"\n",
+         #define AB_SHIM_COUPLED {}\n#define AB_SHIM_RECORD {records}\n#include \"{name}.h\"\n\
+         #include \"{body}.bpf.h\"\n",
         u8::from(entry.coupling == "AB_COUPLED")
     );
     fs::write(&source, text).expect("OUT_DIR is writable");

@@ -57,6 +57,17 @@ impl Lab {
         self.client.ip("mptcp endpoint add 10.77.2.1 id 2 dev c2 subflow");
     }
 
+    /// Waits until the client has joined a second subflow, for ten seconds at most.
+    pub fn wait_for_second_subflow(&self) {
+        for _ in 0..500 {
+            if self.client.mib("MPTcpExt", "MPJoinSynAckRx") > 0 {
+                return;
+            }
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("no second subflow within ten seconds");
+    }
+
     /// Has the client open eight further subflows, from addresses on its second link.
     pub fn add_eight_subflows(&self) {
         for number in 1..=8 {
