@@ -27,6 +27,16 @@ pub struct Lab {
 impl Lab {
     /// Makes the namespaces, with a token bucket of `mbit` Mbit/s and 40 packets on either way to the client.
     pub fn new(mbit: u32) -> Self {
+        let lab = Self::unshaped();
+        for link in 1..=LINKS {
+            lab.router
+                .run("tc", &format!("qdisc add dev r{link} root tbf rate {mbit}mbit burst 8kb limit 60000"));
+        }
+        lab
+    }
+
+    /// Makes the namespaces, with links as fast as the processor.
+    pub fn unshaped() -> Self {
         let lab =
             Self { client: Namespace::new("c"), server: Namespace::new("s"), router: Namespace::new("r") };
         let (client, server, router) = (&lab.client, &lab.server, &lab.router);
@@ -36,8 +46,6 @@ impl Lab {
             router.ip(&format!("addr add 10.77.{link}.254/24 dev r{link}"));
             client.ip(&format!("route add default via 10.77.{link}.254 dev c{link} table {link}"));
             client.ip(&format!("rule add from 10.77.{link}.0/24 table {link}"));
-            router
-                .run("tc", &format!("qdisc add dev r{link} root tbf rate {mbit}mbit burst 8kb limit 60000"));
         }
         client.ip("route add default via 10.77.1.254 dev c1");
         pair(server, "s0", router, "r0");
