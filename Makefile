@@ -55,6 +55,10 @@ bench: tools ## print packet-hops per second and peak memory of the workloads in
 agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
 	$(BIN)/anabranch agreement --write docs/agreement.md
 
+.PHONY: coupling
+coupling: bed $(VENV)/.engine ## run scenarios/coupling/ in the simulator and on the kernel; write docs/coupling.md
+	$(BIN)/anabranch coupling --write docs/coupling.md
+
 .PHONY: pages
 pages: $(VENV)/.engine ## measure every congestion control; write tables and plots into docs/algorithms/
 	$(BIN)/anabranch pages

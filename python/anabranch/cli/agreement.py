@@ -11,7 +11,8 @@ import typer
 from anabranch.agreement import MIN_RUNS, QUICK_SEEDS, Case, Measured, cases, goal_missed, measure
 from anabranch.agreement_report import MARKER, document, report
 from anabranch.bed import Unavailable, find
-from anabranch.cli.outcome import FAILED, BadUsage, ended_by_sigterm, reported
+from anabranch.cli.document import read_marked
+from anabranch.cli.outcome import FAILED, ended_by_sigterm, reported
 from anabranch.cli.scenario import MAX_SEEDS
 from anabranch.cli.show import progress_bar
 
@@ -36,7 +37,7 @@ def agreement(
     with reported():
         find()
         planned = cases(folder, extra=extra, quick=quick)
-        text = _read(write) if write is not None else ""
+        text = read_marked(write, MARKER) if write is not None else ""
         begun_s = time.monotonic()
         with ended_by_sigterm():
             measured = [_measure(case, QUICK_SEEDS if quick else seeds, out) for case in planned]
@@ -56,17 +57,6 @@ def agreement(
             typer.echo(f"error: {line}", err=True)
         if missed or unfit:
             raise typer.Exit(FAILED)
-
-
-def _read(path: Path) -> str:
-    """Read the document before anything is run."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadUsage(f"--write {path}: {error.strerror}") from error
-    if MARKER not in text:
-        raise BadUsage(f"--write {path}: expected a line {MARKER}")
-    return text
 
 
 def _measure(case: Case, seeds: int, out: Path) -> Measured:

@@ -1,0 +1,167 @@
+"""What coupling is for, measured: fairness in a shared bottleneck, and the sum of two that are not shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.experiment import Engine, Experiment, Progress
+from anabranch.results import Run, Runs, Subject
+from anabranch.stats import Estimate, estimate
+
+#: What is after this line of the document is generated.
+MARKER = "<!-- Generated from here on: make coupling -->"
+
+#: The congestion controls, and what a shared bottleneck is to show: the least and the largest goodput of a
+#: multipath connection over that of the TCP beside it.
+SHARES: dict[str, tuple[float, float]] = {
+    "reno": (1.4, float("inf")),
+    "lia": (0.8, 1.2),
+    "olia": (0.8, 1.2),
+    "balia": (0.8, 1.2),
+}
+
+#: Least part of the sum of two bottlenecks.
+LEAST_OF_SUM = 0.9
+
+#: Fewer repetitions that count give no interval.
+MIN_RUNS = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scenario with one congestion control."""
+
+    congestion: str
+    experiment: Experiment
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return self.experiment.scenario.name
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether there is a TCP in the same bottleneck."""
+        return self.name.startswith("shared-")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest value that are wanted."""
+        return SHARES[self.congestion] if self.is_shared else (LEAST_OF_SUM, float("inf"))
+
+    def value(self, run: Run) -> float:
+        """Return goodput over that of the TCP, or the part of both links that is used."""
+        if self.is_shared:
+            multipath, single = (_of(run, Subject(name), "goodput_bps") for name in ("multipath", "single"))
+            return multipath / single
+        return _utilisation(run)
+
+    @property
+    def wanted(self) -> str:
+        """What is wanted, in words."""
+        least, largest = self.bounds
+        return f"{least:g} to {largest:g}" if largest < float("inf") else f"at least {least:g}"
+
+
+def _of(run: Run, subject: Subject, metric: str) -> float:
+    found = [one.value for one in run.figures if one.subject == subject and one.metric == metric]
+    if len(found) != 1:
+        raise KeyError(f"{metric} of {subject} in {run.path}")
+    return found[0]
+
+
+def _utilisation(run: Run) -> float:
+    """Return which part of the capacity of both links was used."""
+    links = [Subject(link=name) for name in ("path-a", "path-b")]
+    carried = [_of(run, link, "throughput_bps") for link in links]
+    capacities = [rate / _of(run, link, "utilization") for rate, link in zip(carried, links, strict=True)]
+    return sum(carried) / sum(capacities)
+
+
+def cases(folder: Path, congestions: Iterable[str] = SHARES) -> list[Case]:
+    """Return every scenario of the folder with every congestion control."""
+    return [
+        Case(congestion, Experiment(path, (("connection.multipath.congestion", congestion),)))
+        for path in sorted(folder.glob("*.toml"))
+        for congestion in congestions
+    ]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case with its runs that count, by engine."""
+
+    case: Case
+    runs: dict[Engine, tuple[Run, ...]]
+    invalid: int
+
+    def value(self, engine: Engine) -> Estimate | None:
+        """Return the mean over the runs; None if too few count."""
+        runs = self.runs.get(engine, ())
+        return estimate([self.case.value(run) for run in runs]) if len(runs) >= MIN_RUNS else None
+
+    def is_met(self, engine: Engine) -> bool:
+        """Return whether the mean is within what is wanted."""
+        value = self.value(engine)
+        least, largest = self.case.bounds
+        return value is not None and least <= value.mean <= largest
+
+
+def measure(
+    case: Case, engines: Sequence[Engine], seeds: int, out: Path, progress: Progress | None = None
+) -> Measured:
+    """Run a case on some engines; complete runs are reused."""
+    runs: dict[Engine, tuple[Run, ...]] = {}
+    invalid = 0
+    for engine in engines:
+        of_engine: Runs = case.experiment.run(
+            engine=engine, seeds=range(1, seeds + 1), out=out, progress=progress
+        )
+        runs[engine] = tuple(run for run in of_engine if not run.invalid)
+        invalid += len(of_engine) - len(runs[engine])
+    return Measured(case, runs, invalid)
+
+
+def report(measured: Sequence[Measured], engines: Sequence[Engine]) -> str:
+    """Return the tables as Markdown."""
+    parts = [_score(measured, engines)]
+    for title, shared in [
+        ("Shared bottleneck: goodput over that of the TCP", True),
+        ("Two bottlenecks: the part of their capacity that is used", False),
+    ]:
+        of_kind = [one for one in measured if one.case.is_shared is shared]
+        lines = [f"| scenario | algorithm | wanted | {' | '.join(engines)} |"]
+        lines.append("|---" * (3 + len(engines)) + "|")
+        lines += [_row(one, engines) for one in of_kind]
+        parts.append(f"## {title}\n\n" + "\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _score(measured: Sequence[Measured], engines: Sequence[Engine]) -> str:
+    lines = ["## Result", ""]
+    for engine in engines:
+        met = sum(one.is_met(engine) for one in measured)
+        lines.append(f"- `{engine}`: {met} of {len(measured)} as wanted.")
+    environments = [run.environment for one in measured for run in one.runs.get("kernel", ())]
+    kernels = sorted({str(environment.get("kernel", "of unknown release")) for environment in environments})
+    if kernels:
+        runs = sum(one.invalid for one in measured)
+        lines.append(f"- Linux {', '.join(kernels)}; {runs} runs do not count.")
+    seeds = sorted({len(runs) for one in measured for runs in one.runs.values()})
+    lines.append(f"- {' or '.join(map(str, seeds))} repetitions of each.")
+    return "\n".join(lines)
+
+
+def _row(one: Measured, engines: Sequence[Engine]) -> str:
+    cells = []
+    for engine in engines:
+        value = one.value(engine)
+        if value is None:
+            cells.append("too few runs")
+        else:
+            text = f"{value.mean:.2f} ± {value.half_width or 0.0:.2f}"
+            cells.append(text if one.is_met(engine) else f"**{text}**")
+    case = one.case
+    return f"| `{case.name}` | {case.congestion} | {case.wanted} | {' | '.join(cells)} |"
