@@ -3,21 +3,7 @@
 
 mod common;
 
-use common::{Connection, acks_to_growth, assert_within};
-
-/// Subflows in congestion avoidance that have always had these windows and round-trip times.
-fn subflows<const N: usize>(
-    name: &str,
-    set: &[(&str, u32)],
-    windows: [u32; N],
-    rtts_us: [u32; N],
-) -> Connection {
-    let mut connection = Connection::new(N, name, set);
-    for k in 0..N {
-        connection.set(k, windows[k], 1, rtts_us[k]);
-    }
-    connection
-}
+use common::{Connection, acks_to_growth, assert_within, subflows};
 
 const EQUAL: [u32; 2] = [100_000, 100_000];
 const FAIR: [(&str, u32); 1] = [("a", 1)];

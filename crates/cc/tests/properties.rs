@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn coupled_relatives_of_reno_alone_are_reno_to_the_packet(operations in operations(), precision in 0u32..2) {
-        for name in ["ewtcp", "coupled", "semicoupled", "olia", "balia"] {
+        for name in ["ewtcp", "coupled", "semicoupled", "olia", "balia", "dlia", "ecmtcp", "emreno"] {
             let set = [("precision", precision)];
             let mut alone = Connection::new(1, name, if name == "balia" { &set } else { &[] });
             let mut reno = Connection::new(1, "reno", &[]);

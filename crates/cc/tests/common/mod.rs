@@ -207,6 +207,20 @@ impl Connection {
     }
 }
 
+/// Subflows in congestion avoidance that have always had these windows and round-trip times.
+pub(crate) fn subflows<const N: usize>(
+    name: &str,
+    set: &[(&str, u32)],
+    windows: [u32; N],
+    rtts_us: [u32; N],
+) -> Connection {
+    let mut connection = Connection::new(N, name, set);
+    for k in 0..N {
+        connection.set(k, windows[k], 1, rtts_us[k]);
+    }
+    connection
+}
+
 /// Single-packet ACKs until the window of subflow `k` changes.
 pub(crate) fn acks_to_growth(connection: &mut Connection, k: usize) -> u32 {
     let before = connection.cwnd(k);
