@@ -46,9 +46,6 @@ struct lia_state {
 	u32 odd;     /* the last halving left half a packet */
 };
 
-#define LIA_TOTAL_MAX        AB_U32_MAX /* with 12 fraction bits 2^20 packets */
-#define LIA_THRESHOLD_Q8_MAX AB_U32_MAX /* 2^24 packets per increase */
-
 /* The member that maximises w / rtt^2; the first of equals. `members` is not empty. */
 AB_INLINE u32 lia_best(const struct ab_cc *cc, u32 members)
 {
@@ -68,34 +65,13 @@ AB_INLINE u32 lia_best(const struct ab_cc *cc, u32 members)
 	return ab_forget_index(best, AB_MAX_PEERS);
 }
 
-/*
- * T = sum_k w_k * rtt_b / rtt_k with q <= 12 fraction bits, saturating at 2^32 - 1. One term:
- * 2^20 * 2^12 * (2^32 - 1) + 2^31 < 2^64; it is capped at 2^32 - 1, so eight of them fit. T >= w_b << q.
- * Terms are rounded to nearest if `nearest` is 1 and truncated if it is 0.
- */
-AB_INLINE u64 lia_total(const struct ab_cc *cc, u32 members, u32 srtt8_best, u32 q, u32 nearest)
-{
-	u64 total = 0, term;
-	u32 k, srtt8;
-
-	for (k = 0; k < AB_MAX_PEERS; k++) {
-		if (!(members & 1u << k))
-			continue;
-		srtt8 = ab_coupled_srtt8(cc, k);
-		term = ((u64)ab_coupled_cwnd(cc, k) << q) * srtt8_best + nearest * (srtt8 / 2);
-		total += ab_min_u64(term / srtt8, LIA_TOTAL_MAX);
-	}
-	return ab_min_u64(total, LIA_TOTAL_MAX);
-}
-
 /* T^2 / w_b with 8 fraction bits: T^2 < 2^64 has 24, so the divisor is w_b << 16 <= 2^36. */
 AB_INLINE u64 lia_threshold_q8(const struct ab_cc *cc, u32 members)
 {
 	u32 best = lia_best(cc, members);
-	u64 total_q12 = lia_total(cc, members, ab_coupled_srtt8(cc, best), 12, 1);
+	u64 total_q12 = ab_coupled_total(cc, members, ab_coupled_srtt8(cc, best), 12, 1);
 
-	return ab_min_u64(total_q12 * total_q12 / ((u64)ab_coupled_cwnd(cc, best) << 16),
-			  LIA_THRESHOLD_Q8_MAX);
+	return ab_min_u64(total_q12 * total_q12 / ((u64)ab_coupled_cwnd(cc, best) << 16), AB_PER_Q8_MAX);
 }
 
 /*
@@ -105,7 +81,7 @@ AB_INLINE u64 lia_threshold_q8(const struct ab_cc *cc, u32 members)
 AB_INLINE u32 lia_kernel_a_q12(const struct ab_cc *cc, u32 members)
 {
 	u32 best = lia_best(cc, members);
-	u64 sum_q10 = lia_total(cc, members, ab_coupled_srtt8(cc, best), 10, 0);
+	u64 sum_q10 = ab_coupled_total(cc, members, ab_coupled_srtt8(cc, best), 10, 0);
 
 	return ab_max_u32((u32)(((u64)ab_coupled_cwnd(cc, best) << 32) / (sum_q10 * sum_q10)), 1);
 }
@@ -113,36 +89,22 @@ AB_INLINE u32 lia_kernel_a_q12(const struct ab_cc *cc, u32 members)
 /* The window may grow: slow start, then the linked increase over `members` (Reno's if fewer than two). */
 AB_INLINE void lia_grow(const struct ab_cc *cc, struct lia_state *s, u32 members, u32 precision)
 {
-	const struct ab_view *v = cc->view;
-	u32 cwnd = v->cwnd, cnt = v->cwnd_cnt, acked = v->acked, before;
-	u64 threshold_q8;
+	u32 cwnd, acked;
+	u64 per_q8 = 0;
 
-	if (!v->cwnd_limited)
-		return;
-	if (ab_in_slow_start(v)) {
+	if (ab_in_slow_start(cc->view) && cc->view->cwnd_limited)
 		s->a_q12 = 0;
-		acked = ab_slow_start(v, acked, &cwnd);
-		if (!acked) {
-			ab_set_cwnd(cc, cwnd);
-			return;
-		}
-	}
-	threshold_q8 = (u64)cwnd << 8;
+	if (!ab_after_slow_start(cc, &cwnd, &acked))
+		return;
 	if (ab_several(members) && precision == LIA_KERNEL) {
 		if (!s->a_q12)
 			s->a_q12 = lia_kernel_a_q12(cc, members);
-		threshold_q8 = ab_max_u64((u64)(4096 / s->a_q12) << 8, threshold_q8);
+		per_q8 = (u64)(4096 / s->a_q12) << 8;
 	} else if (ab_several(members)) {
-		threshold_q8 = ab_max_u64(lia_threshold_q8(cc, members), threshold_q8) + s->rest_q8;
+		per_q8 = lia_threshold_q8(cc, members);
 	}
-	before = cwnd;
-	ab_additive_increase(&cwnd, &cnt, (u32)ab_min_u64(threshold_q8 >> 8, AB_U32_MAX), acked);
-	if (cwnd != before) {
+	if (ab_grow_by_one_per(cc, cwnd, acked, per_q8, &s->rest_q8))
 		s->a_q12 = 0;
-		s->rest_q8 = (u32)(threshold_q8 & 255);
-	}
-	ab_set_cwnd(cc, cwnd);
-	ab_set_cwnd_cnt(cc, cnt);
 }
 
 AB_INLINE void lia_ack(const struct ab_cc *cc)

@@ -48,4 +48,123 @@ AB_INLINE int ab_several(u32 members)
 	return members && (members & (members - 1));
 }
 
+/* How many subflows the set has. */
+AB_INLINE u32 ab_member_count(u32 members)
+{
+	u32 k, count = 0;
+
+	for (k = 0; k < AB_MAX_PEERS; k++)
+		count += members >> k & 1;
+	return ab_forget(count);
+}
+
+#define AB_COUPLED_TOTAL_MAX AB_U32_MAX /* with 12 fraction bits 2^20 packets */
+
+/*
+ * What the members send while `srtt8` lasts, sum_k w_k * rtt / rtt_k packets, with q <= 12 fraction bits,
+ * saturating at 2^32 - 1. One term: 2^20 * 2^12 * (2^32 - 1) + 2^31 < 2^64; it is capped at 2^32 - 1, so
+ * eight of them fit. With `srtt8` of a member the sum is at least its window.
+ * Terms are rounded to nearest if `nearest` is 1 and truncated if it is 0.
+ */
+AB_INLINE u64 ab_coupled_total(const struct ab_cc *cc, u32 members, u32 srtt8, u32 q, u32 nearest)
+{
+	u64 total = 0, term;
+	u32 k, srtt8_k;
+
+	for (k = 0; k < AB_MAX_PEERS; k++) {
+		if (!(members & 1u << k))
+			continue;
+		srtt8_k = ab_coupled_srtt8(cc, k);
+		term = ((u64)ab_coupled_cwnd(cc, k) << q) * srtt8 + nearest * (srtt8_k / 2);
+		total += ab_min_u64(term / srtt8_k, AB_COUPLED_TOTAL_MAX);
+	}
+	return ab_min_u64(total, AB_COUPLED_TOTAL_MAX);
+}
+
+/* The sum of the members' windows in packets, at most 2^23. The verifier would follow every sum of some. */
+AB_INLINE u32 ab_coupled_windows(const struct ab_cc *cc, u32 members)
+{
+	u32 k, total = 0;
+
+	for (k = 0; k < AB_MAX_PEERS; k++) {
+		if (members & 1u << k)
+			total += ab_forget(ab_coupled_cwnd(cc, k));
+	}
+	return total;
+}
+
+/*
+ * How the coupled relatives of Reno grow. Slow start first: returns whether the window may also grow by
+ * congestion avoidance, with *cwnd the window and *acked the packets that are left for it.
+ */
+AB_INLINE int ab_after_slow_start(const struct ab_cc *cc, u32 *cwnd, u32 *acked)
+{
+	const struct ab_view *v = cc->view;
+
+	*cwnd = v->cwnd;
+	*acked = v->acked;
+	if (!v->cwnd_limited)
+		return 0;
+	if (!ab_in_slow_start(v))
+		return 1;
+	*acked = ab_slow_start(v, v->acked, cwnd);
+	if (*acked)
+		return 1;
+	ab_set_cwnd(cc, *cwnd);
+	return 0;
+}
+
+#define AB_PER_Q8_MAX AB_U32_MAX /* 2^24 packets per increase */
+
+/*
+ * Then one packet per per_q8 / 256 packets acknowledged, never faster than Reno, whose increase per_q8 = 0
+ * is. The fraction of a packet stays in *rest_q8 (below 256) for the next increase. Returns whether the
+ * window has grown.
+ */
+AB_INLINE int ab_grow_by_one_per(const struct ab_cc *cc, u32 cwnd, u32 acked, u64 per_q8, u32 *rest_q8)
+{
+	u32 cnt = cc->view->cwnd_cnt, before = cwnd;
+
+	if (per_q8)
+		per_q8 = ab_max_u64(ab_min_u64(per_q8, AB_PER_Q8_MAX), (u64)cwnd << 8) + *rest_q8;
+	else
+		per_q8 = (u64)cwnd << 8;
+	ab_additive_increase(&cwnd, &cnt, (u32)ab_min_u64(per_q8 >> 8, AB_U32_MAX), acked);
+	if (cwnd != before)
+		*rest_q8 = (u32)(per_q8 & 255);
+	ab_set_cwnd(cc, cwnd);
+	ab_set_cwnd_cnt(cc, cnt);
+	return cwnd != before;
+}
+
+/* What the coupled relatives of Reno keep. Members are the subflows that couple, the own one included. */
+struct ab_coupled_state {
+	u32 rest_q8; /* fraction of a packet carried to the next increase */
+	u32 odd;     /* the last reduction left half a packet */
+};
+
+/* Half of the window, at least `least`; the half packet of an odd window is kept for ab_restore_half. */
+AB_INLINE u32 ab_coupled_half(const struct ab_cc *cc, u32 *odd, u32 least)
+{
+	u32 half = cc->view->cwnd >> 1;
+
+	*odd = half >= least ? cc->view->cwnd & 1 : 0;
+	return ab_max_u32(half, least);
+}
+
+AB_INLINE u32 ab_coupled_loss(const struct ab_cc *cc)
+{
+	return ab_half_exactly(cc, &((struct ab_coupled_state *)cc->state)->odd);
+}
+
+AB_INLINE void ab_coupled_rto(const struct ab_cc *cc)
+{
+	((struct ab_coupled_state *)cc->state)->odd = 0;
+}
+
+AB_INLINE void ab_coupled_recovery_exit(const struct ab_cc *cc)
+{
+	ab_restore_half(cc, &((struct ab_coupled_state *)cc->state)->odd);
+}
+
 #endif

@@ -66,6 +66,11 @@ fn connection(algorithm: &Algorithm, parameters: &Option<Vec<u32>>) -> Connectio
 
 const CLAMP: u32 = 300;
 
+/// The smallest ssthresh: RFC 5681's two packets, or one where a subflow that shares may be left with one.
+fn least_ssthresh(algorithm: &Algorithm) -> u32 {
+    if ["olia", "balia", "coupled"].contains(&algorithm.name()) { 1 } else { 2 }
+}
+
 /// Applies one operation and checks the invariants.
 fn apply(connection: &mut Connection, k: usize, operation: Operation) -> Result<(), TestCaseError> {
     match operation {
@@ -117,7 +122,8 @@ fn apply(connection: &mut Connection, k: usize, operation: Operation) -> Result<
     }
     let view = connection.subflows[k].view;
     prop_assert!((1..=CLAMP).contains(&view.cwnd), "cwnd {} after {operation:?}", view.cwnd);
-    prop_assert!(view.ssthresh >= 2, "ssthresh {} after {operation:?}", view.ssthresh);
+    let least = least_ssthresh(connection.subflows[k].controller.algorithm());
+    prop_assert!(view.ssthresh >= least, "ssthresh {} after {operation:?}", view.ssthresh);
     Ok(())
 }
 
@@ -171,6 +177,25 @@ proptest! {
             }
             let [a, b] = [&lia, &reno].map(|c| (c.cwnd(0), c.ssthresh(0), c.subflows[0].view.cwnd_cnt));
             prop_assert_eq!(a, b, "after {:?}", operation);
+        }
+    }
+
+    #[test]
+    fn coupled_relatives_of_reno_alone_are_reno_to_the_packet(operations in operations(), precision in 0u32..2) {
+        for name in ["ewtcp", "coupled", "semicoupled", "olia", "balia", "dlia", "ecmtcp", "emreno"] {
+            let set = [("precision", precision)];
+            let mut alone = Connection::new(1, name, if name == "balia" { &set } else { &[] });
+            let mut reno = Connection::new(1, "reno", &[]);
+            for &(_, operation) in &operations {
+                for connection in [&mut alone, &mut reno] {
+                    connection.subflows[0].view.cwnd_clamp = CLAMP;
+                    if !matches!(operation, Operation::Leave | Operation::Join) {
+                        apply(connection, 0, operation)?;
+                    }
+                }
+                let [a, b] = [&alone, &reno].map(|c| (c.cwnd(0), c.ssthresh(0), c.subflows[0].view.cwnd_cnt));
+                prop_assert_eq!(a, b, "{} after {:?}", name, operation);
+            }
         }
     }
 

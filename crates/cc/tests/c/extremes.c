@@ -50,6 +50,11 @@ static u32 extreme_window(u64 *seed)
 
 static void fill_peer(u64 *seed, struct ab_peer *peer)
 {
+	u32 i;
+
+	for (i = 0; i < AB_PUBLIC_WORDS; i++)
+		peer->pub[i] = extreme(seed, AB_U64_MAX);
+	peer->energy_nj_per_bit = extreme_u32(seed, AB_U32_MAX);
 	peer->bytes_since_loss = next_random(seed);
 	peer->bytes_between_losses = next_random(seed);
 	peer->cwnd = extreme_window(seed);

@@ -184,6 +184,18 @@ impl Connection {
         self.subflows[k].view.ca_state = CaState::Open as u8;
     }
 
+    /// Change of the window per ACK on subflow `k` if the windows are put back after every step.
+    pub(crate) fn change_per_ack(&mut self, k: usize, acks: u32) -> f64 {
+        let frozen = self.cwnd(k);
+        let mut change = 0;
+        for _ in 0..acks {
+            self.ack(k, 1);
+            change += i64::from(self.cwnd(k)) - i64::from(frozen);
+            self.subflows[k].view.cwnd = frozen;
+        }
+        change as f64 / f64::from(acks)
+    }
+
     /// The window of subflow `k`.
     pub(crate) fn cwnd(&self, k: usize) -> u32 {
         self.subflows[k].view.cwnd
@@ -193,6 +205,20 @@ impl Connection {
     pub(crate) fn ssthresh(&self, k: usize) -> u32 {
         self.subflows[k].view.ssthresh
     }
+}
+
+/// Subflows in congestion avoidance that have always had these windows and round-trip times.
+pub(crate) fn subflows<const N: usize>(
+    name: &str,
+    set: &[(&str, u32)],
+    windows: [u32; N],
+    rtts_us: [u32; N],
+) -> Connection {
+    let mut connection = Connection::new(N, name, set);
+    for k in 0..N {
+        connection.set(k, windows[k], 1, rtts_us[k]);
+    }
+    connection
 }
 
 /// Single-packet ACKs until the window of subflow `k` changes.

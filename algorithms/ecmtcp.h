@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * ecMTCP, a house definition (ecmtcp-h) after the idea of the energy-aware coupled control of Le et al. (IEEE
+ * Communications Letters 16(2), 2012), whose formula was not available: not a reproduction of it.
+ *
+ * LIA's increase scaled by the relative energy price: per packet acknowledged
+ *   w_r += min(alpha delta_r / w_total, 1 / w_r),
+ *   delta_r = n (1 / e_r) / sum_k (1 / e_k), between 0.1 and n,
+ * with e_r the energy per bit of subflow r (anabranch/price.h). A loss halves. With equal or unknown prices
+ * it is LIA, with one usable subflow Reno to the packet.
+ */
+#ifndef ANABRANCH_ECMTCP_H
+#define ANABRANCH_ECMTCP_H
+
+#include "anabranch/price.h"
+#include "lia.h"
+
+#define AB_PARAMS_ecmtcp(P)  AB_PRICE_PARAMS(P)
+#define AB_COLD_BYTES_ecmtcp 0
+
+struct ecmtcp_state {
+	struct ab_coupled_state coupled;
+};
+
+#define ECMTCP_CUT_MAX 10u /* 1 / delta is at most this */
+
+/*
+ * Packets per increase, 8 fraction bits: LIA's over delta. 1 / delta = sum_k (e_r / e_k) / n; the sum, with
+ * 20 fraction bits, is below 8 * 2^52 and cut off at 10 n, so the product is below 2^32 * 2^27.
+ */
+AB_INLINE u64 ecmtcp_per_q8(const struct ab_cc *cc, u32 members)
+{
+	u64 own = ab_price(cc, cc->view->self), ratios_q20 = 0;
+	u32 k, n = ab_max_u32(ab_member_count(members), 1);
+
+	for (k = 0; k < AB_MAX_PEERS; k++) {
+		if (members & 1u << k)
+			ratios_q20 += (own << 20) / ab_max_u32(ab_price(cc, k), 1);
+	}
+	ratios_q20 = ab_min_u64(ratios_q20, (u64)ECMTCP_CUT_MAX * n << 20);
+	return lia_threshold_q8(cc, members) * ratios_q20 / ((u64)n << 20);
+}
+
+AB_INLINE void ecmtcp_ack(const struct ab_cc *cc)
+{
+	struct ecmtcp_state *s = (struct ecmtcp_state *)cc->state;
+	u32 members = ab_coupled_members(cc), cwnd, acked;
+	u64 per_q8 = 0;
+
+	if (!ab_after_slow_start(cc, &cwnd, &acked))
+		return;
+	if (ab_several(members))
+		per_q8 =
+		    ab_prices_known(cc, members) ? ecmtcp_per_q8(cc, members) : lia_threshold_q8(cc, members);
+	ab_grow_by_one_per(cc, cwnd, acked, per_q8, &s->coupled.rest_q8);
+}
+
+#define AB_EVENTS_ecmtcp(E)                                                                                  \
+	E(init, ab_ignore)                                                                                   \
+	E(rtt_sample, ab_ignore)                                                                             \
+	E(loss, ab_coupled_loss)                                                                             \
+	E(rto, ab_coupled_rto)                                                                               \
+	E(recovery_exit, ab_coupled_recovery_exit)                                                           \
+	E(undo, ab_undo_to_prior)                                                                            \
+	E(ecn, ab_ignore)                                                                                    \
+	E(ack, ecmtcp_ack)                                                                                   \
+	E(rate, ab_ignore)                                                                                   \
+	E(idle_restart, ab_ignore)                                                                           \
+	E(peer_join, ab_ignore)                                                                              \
+	E(peer_leave, ab_ignore)                                                                             \
+	E(release, ab_ignore)
+
+#endif
