@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from anabranch import _engine
-from anabranch.equilibrium import RELATIONS, Relation, checked
+from anabranch.equilibrium import RELATIONS, Relation, checked, figure
 from anabranch.experiment import Experiment, available_cores
 from anabranch.results import Run, Subject
 from anabranch.stats import Estimate, estimate
@@ -44,10 +44,7 @@ class Standard(NamedTuple):
 
 def _of(subject: Subject, metric: str, scale: float = 1.0) -> Callable[[Run], float]:
     def value(run: Run) -> float:
-        found = [one.value for one in run.figures if one.subject == subject and one.metric == metric]
-        if len(found) != 1:
-            raise KeyError(f"{metric} of {subject} in {run.path}")
-        return found[0] / scale
+        return figure(run, subject, metric) / scale
 
     return value
 
@@ -219,11 +216,10 @@ def _cell(value: Estimate, decimals: int) -> str:
 
 
 def _relation(name: str, relation: Relation, scenarios: Path) -> str:
-    found = checked(name, relation, scenarios)
-    verdict = "within" if found.holds else "**outside of**"
+    found = checked(relation.congestion(name), relation, scenarios)
+    verdict = "as it is to be" if found.holds else "**not as it is to be**"
     finding = f" {relation.finding}" if relation.finding else ""
     return (
-        f"**Equilibrium**: {relation.text} ({relation.source}). "
-        f"Expected {found.expected:.1f} {relation.unit}, measured {found.measured:.1f}: "
-        f"{verdict} {100 * relation.tolerance:.0f} %.{finding}"
+        f"**Equilibrium**: {relation.text} ({relation.source}). Expected {relation.least:.1f} to "
+        f"{relation.largest:.1f} packets, measured {found.measured:.1f}: {verdict}.{finding}"
     )

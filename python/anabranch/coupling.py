@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.equilibrium import figure
 from anabranch.experiment import Engine, Experiment, Progress
 from anabranch.results import Run, Runs, Subject
 from anabranch.stats import Estimate, estimate
@@ -54,7 +55,9 @@ class Case:
     def value(self, run: Run) -> float:
         """Return goodput over that of the TCP, or the part of both links that is used."""
         if self.is_shared:
-            multipath, single = (_of(run, Subject(name), "goodput_bps") for name in ("multipath", "single"))
+            multipath, single = (
+                figure(run, Subject(name), "goodput_bps") for name in ("multipath", "single")
+            )
             return multipath / single
         return _utilisation(run)
 
@@ -65,18 +68,11 @@ class Case:
         return f"{least:g} to {largest:g}" if largest < float("inf") else f"at least {least:g}"
 
 
-def _of(run: Run, subject: Subject, metric: str) -> float:
-    found = [one.value for one in run.figures if one.subject == subject and one.metric == metric]
-    if len(found) != 1:
-        raise KeyError(f"{metric} of {subject} in {run.path}")
-    return found[0]
-
-
 def _utilisation(run: Run) -> float:
     """Return which part of the capacity of both links was used."""
     links = [Subject(link=name) for name in ("path-a", "path-b")]
-    carried = [_of(run, link, "throughput_bps") for link in links]
-    capacities = [rate / _of(run, link, "utilization") for rate, link in zip(carried, links, strict=True)]
+    carried = [figure(run, link, "throughput_bps") for link in links]
+    capacities = [rate / figure(run, link, "utilization") for rate, link in zip(carried, links, strict=True)]
     return sum(carried) / sum(capacities)
 
 
