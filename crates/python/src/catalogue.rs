@@ -2,6 +2,7 @@
 
 use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
 use anabranch_policy::energy::RADIOS;
+use anabranch_scenario::{NAMED, Named as NamedCongestion, model::Recovery};
 use anabranch_sim::SCHEDULERS;
 use pyo3::prelude::*;
 
@@ -34,10 +35,22 @@ pub(crate) struct Named {
     title: &'static str,
 }
 
-/// The congestion controls in the order of the registry.
+/// The congestion controls in the order of the registry, then the names that stand for one of them and a recovery.
 #[pyfunction]
 pub(crate) fn list_algorithms() -> Vec<Algorithm> {
-    cc::algorithms().iter().map(algorithm).collect()
+    cc::algorithms().iter().map(algorithm).chain(NAMED.iter().map(named_congestion)).collect()
+}
+
+fn named_congestion(named: &NamedCongestion) -> Algorithm {
+    Algorithm {
+        name: named.name,
+        title: named.title,
+        kind: "window",
+        coupled: false,
+        hosts: if named.recovery == Recovery::Tahoe { vec!["sim"] } else { vec!["sim", "kernel"] },
+        tag: "A",
+        params: Vec::new(),
+    }
 }
 
 fn algorithm(algorithm: &cc::Algorithm) -> Algorithm {
