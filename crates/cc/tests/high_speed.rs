@@ -82,7 +82,7 @@ proptest! {
         let credit = (u128::from(cnt) << 10) + 1023 + u128::from(acked) * u128::from(weight_q10);
         let steps = u128::from(grown - cwnd);
         if steps < 1 << 30 {
-            prop_assert_eq!((u128::from(left[0]) << 10) + u128::from(left[1]) + (steps * u128::from(cwnd) << 10), credit);
+            prop_assert_eq!((u128::from(left[0]) << 10) + u128::from(left[1]) + ((steps * u128::from(cwnd)) << 10), credit);
         }
         prop_assert!(left[0] < cwnd && left[1] < 1024);
     }
