@@ -19,8 +19,7 @@
  *  - gamma is a parameter, 30 packets as in the paper; the draft tunes it within [5, 30];
  *  - rtt is the mean of the round (the module takes the minimum);
  *  - a window that falls below `low_window` stays what it is; all of it is loss window from then on;
- *  - in congestion avoidance ssthresh follows the window down, so that a decrease is not taken for slow
- * start.
+ *  - in congestion avoidance ssthresh follows the window down, so that a decrease is not slow start.
  */
 #ifndef ANABRANCH_COMPOUND_H
 #define ANABRANCH_COMPOUND_H
@@ -40,9 +39,10 @@ struct compound_params {
 	AB_PARAMS_compound(AB_PARAM_FIELD)
 };
 
-#define COMPOUND_ROOT_CWND_MAX ((1u << 21) - 1) /* its cube is below 2^63; larger windows count as this one  \
-						 */
-#define COMPOUND_DWND_MAX (1u << 20)            /* packets */
+#define COMPOUND_ROOT_CWND_MAX                                                                               \
+	((1u << 21) - 1)             /* its cube is below 2^63; larger windows count as this one             \
+				      */
+#define COMPOUND_DWND_MAX (1u << 20) /* packets */
 
 struct compound_state {
 	struct vegas_state vegas; /* base RTT and the samples of the round */

@@ -3,12 +3,14 @@
  * H-TCP (Leith, Shorten 2004): additive increase that quickens with the time D since the last loss, and a
  * decrease that leaves the queue just empty.
  *
- *   increase per window   alpha = 2 (1 - beta) f(D), f = 1 for D <= 1 s, 1 + 10 (D - 1) + ((D - 1) / 2)^2
- * beyond decrease              beta = minRTT / maxRTT within [0.5, 0.8]; 0.5 at the first loss, where minRTT
- * <= 10 ms, and where the largest throughput changed by more than a fifth from one loss to the next
+ *   increase per window  alpha = 2 (1 - beta) f(D)
+ *                        f = 1 for D <= 1 s, 1 + 10 (D - 1) + ((D - 1) / 2)^2 beyond
+ *   decrease             beta = minRTT / maxRTT within [0.5, 0.8]; but 0.5 at the first loss,
+ *                        where minRTT <= 10 ms, and where the largest throughput changed by
+ *                        more than a fifth from one loss to the next
  *
- * `rtt_scaling` divides f by minRTT's inverse beside 100 ms, 100 ms / minRTT within [0.5, 10], and keeps it
- * at least 1, so that flows of different RTT grow by as much per second.
+ * `rtt_scaling` divides f by 100 ms / minRTT, within [0.5, 10], and keeps it at least 1, so that flows of
+ * different RTT grow by as much per second.
  *
  * `precision = exact`, the default, has f with 10 fraction bits; `kernel` has whole numbers and alpha and
  * beta with 7 bits, as Linux.
@@ -18,10 +20,9 @@
  *    throughput at the loss; Linux averages alike over a window of packets);
  *  - maxRTT is the largest smoothed RTT since the connection began, takes steps of at most 20 ms, and loses a
  *    twentieth of its distance to minRTT at each loss (Linux, which has a smoothed minRTT too);
- *  - the loss after one at which the throughput changed may decrease by minRTT / maxRTT (Linux waits for one
- * more);
- *  - D begins at the loss, not at the end of its recovery, and at the start of the connection before the
- * first;
+ *  - the loss after one at which the throughput changed may decrease by minRTT / maxRTT;
+ *    Linux waits for one more;
+ *  - D begins at the loss, not at the end of its recovery, and with the connection before the first;
  *  - silence is no time of D (see RFC 9438 section 4.2, of CUBIC): a flow that comes back does not burst.
  */
 #ifndef ANABRANCH_HTCP_H

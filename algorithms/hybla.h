@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * Hybla (Caini, Firrincieli 2004): on a path of any RTT the rate of a Reno flow whose RTT is RTT0 = 25 ms.
- * With rho = RTT / RTT0, at least 1, the window grows per packet acknowledged by 2^rho - 1     packets in
- * slow start, rho^2 / cwnd  packets in congestion avoidance, and halves at a loss.
+ * With rho = RTT / RTT0, at least 1, the window grows per packet acknowledged by
+ *
+ *   2^rho - 1     in slow start
+ *   rho^2 / cwnd  in congestion avoidance
+ *
+ * and halves at a loss.
  *
  * `precision = exact`, the default, has rho with 10 fraction bits; `kernel` has eighths, and increments in
  * 1/128 packet, both rounded down, as Linux.
  *
  * We differ in:
- *  - RTT is the smallest one, so that a queue does not make the flow faster (Linux: the smallest smoothed
- * one);
+ *  - RTT is the smallest one, so that a queue does not make the flow faster;
+ *    Linux takes the smallest smoothed one;
  *  - the increase is per packet acknowledged, not per ACK, so delayed ACKs do not make the flow slower;
  *  - the initial window and ssthresh are the host's; the paper multiplies both by rho;
  *  - rho counts as at most 16 in slow start (as Linux) and 1024 in congestion avoidance;
