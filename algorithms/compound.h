@@ -39,10 +39,9 @@ struct compound_params {
 	AB_PARAMS_compound(AB_PARAM_FIELD)
 };
 
-#define COMPOUND_ROOT_CWND_MAX                                                                               \
-	((1u << 21) - 1)             /* its cube is below 2^63; larger windows count as this one             \
-				      */
-#define COMPOUND_DWND_MAX (1u << 20) /* packets */
+/* Packets. The cube of the first is below 2^63; larger windows count as this one. */
+#define COMPOUND_ROOT_CWND_MAX ((1u << 21) - 1)
+#define COMPOUND_DWND_MAX      (1u << 20)
 
 struct compound_state {
 	struct vegas_state vegas; /* base RTT and the samples of the round */
