@@ -27,6 +27,7 @@ class Algorithm(TypedDict):
     coupled: bool
     hosts: list[str]
     tag: str
+    recovery: str | None
     params: list[Parameter]
 
 class Named(TypedDict):

@@ -136,8 +136,9 @@ STANDARDS = (
 
 
 def names() -> list[str]:
-    """Return the congestion controls of the registry."""
-    return [one["name"] for one in _engine.list_algorithms() if one["tag"] != "-"]
+    """Return the congestion controls of the registry: not those in Python, nor names for a recovery."""
+    algorithms = _engine.list_algorithms()
+    return [one["name"] for one in algorithms if one["tag"] != "-" and one["recovery"] is None]
 
 
 def measured(name: str, scenarios: Path, seeds: Iterable[int] = SEEDS) -> str:

@@ -278,6 +278,10 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
     for (text, about) in [
         (transport("opportunistic_retransmission"), "Linux has no opportunistic_retransmission"),
         (transport("penalisation"), "Linux has no penalisation"),
+        (
+            with("profile = \"linux\"", "profile = \"linux\"\nrecovery = \"tahoe\""),
+            "does not recover as Tahoe",
+        ),
         (with("backup = true", "announced = true"), "`announced`"),
         (with("backup = true", "start = \"1 s\""), "`start`"),
         (with("delay = \"5 ms\"", "strips = \"joins\", delay = \"5 ms\""), "`strips`"),

@@ -75,3 +75,68 @@ u32 ab_formula_fast_equation_q10(u32 alpha, u32 gamma_q10, u32 sigma_q10, u32 w_
 
 	return fast_equation_q10(&t, w_q10, old_q10, base_us, avg_q8);
 }
+
+u32 ab_formula_quartic_root(u64 a)
+{
+	return ab_quartic_root(a);
+}
+
+/* One ACK of `acked` packets; `left` is the counter and its fraction. */
+u32 ab_formula_weighted_increase(u32 cwnd, u32 *left, u32 weight_q10, u32 acked)
+{
+	ab_weighted_increase(&cwnd, &left[0], &left[1], weight_q10, acked);
+	return cwnd;
+}
+
+u32 ab_formula_hybla_rho_q10(u32 rtt_us, u32 rtt0_us, u32 precision)
+{
+	return hybla_rho_q10(rtt_us, rtt0_us, precision);
+}
+
+u32 ab_formula_hybla_slow_start_q10(u32 rho_q10, u32 precision)
+{
+	return hybla_slow_start_q10(rho_q10, precision);
+}
+
+u32 ab_formula_hybla_rho2_q10(u32 rho_q10)
+{
+	return hybla_rho2_q10(rho_q10);
+}
+
+u32 ab_formula_hybla_increment_q7(u32 rho_q10, u32 cwnd)
+{
+	return hybla_increment_q7(rho_q10, cwnd);
+}
+
+u32 ab_formula_htcp_f_q10(u64 since_us, u32 precision)
+{
+	return htcp_f_q10(since_us, precision);
+}
+
+u32 ab_formula_htcp_scaled_q10(u32 f_q10, u32 min_rtt_us, u32 precision)
+{
+	return htcp_scaled_q10(f_q10, min_rtt_us, precision);
+}
+
+u32 ab_formula_htcp_alpha_q10(u32 f_q10, u32 beta_q10)
+{
+	return htcp_alpha_q10(f_q10, beta_q10);
+}
+
+u32 ab_formula_htcp_beta_q10(u32 min_rtt_us, u32 max_rtt_us, u32 precision)
+{
+	return htcp_beta_q10(min_rtt_us, max_rtt_us, precision);
+}
+
+u32 ab_formula_compound_increase_q8(u32 window, u32 precision)
+{
+	return compound_increase_q8(window, precision);
+}
+
+/* The delay window after a round in which the window was in use, gamma 30. */
+u32 ab_formula_compound_next_dwnd_q8(u32 precision, u32 window, u32 dwnd_q8, u32 diff_q8)
+{
+	const struct compound_params p = {.gamma = 30, .precision = precision};
+
+	return compound_next_dwnd_q8(&p, window, dwnd_q8, diff_q8, 1);
+}

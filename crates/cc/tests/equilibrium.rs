@@ -1,5 +1,6 @@
-//! Where the delay-based algorithms settle on a path of their own (section F1 of the algorithm reference), from slow
-//! start on, with their defaults.
+//! Where algorithms settle (section F1 of the algorithm reference): the delay-based ones on a path of their own, from
+//! slow start on, with their defaults; Scalable and Hybla where each packet is lost with the same probability, by
+//! itself, and a loss is repaired at once.
 
 mod common;
 
@@ -53,4 +54,58 @@ fn mfast_settles_at_sigma_times_alpha_and_the_path() {
     let (low, high) = settled("mfast", &[]);
     let want = 0.5 * (100.0 + FILLING);
     assert!(low >= want - 1.5 && high <= want + 1.5, "{low} to {high}, want {want}");
+}
+
+/// Uniform numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014).
+fn uniform(seed: &mut u64) -> f64 {
+    *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *seed;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    (((z ^ (z >> 31)) >> 11) as f64) / (1_u64 << 53) as f64
+}
+
+/// The mean window over time, in round trips, and the one that a packet sees, over three million packets.
+fn under_losses(name: &str, rtt_us: u32, loss: f64) -> (f64, f64) {
+    let mut connection = Connection::new(1, name, &[]);
+    connection.set(0, 100, 2, rtt_us);
+    connection.sample(0, rtt_us);
+    let (mut seed, mut packets, mut rounds, mut seen) = (1, 0.0, 0.0, 0.0);
+    while packets < 3e6 {
+        let cwnd = f64::from(connection.cwnd(0));
+        packets += 1.0;
+        rounds += 1.0 / cwnd;
+        seen += cwnd;
+        if uniform(&mut seed) < loss {
+            connection.fast_retransmit(0);
+        } else {
+            connection.ack(0, 1);
+        }
+    }
+    (packets / rounds, seen / packets)
+}
+
+fn within_a_tenth(what: &str, got: f64, want: f64) {
+    assert!((got / want - 1.0).abs() <= 0.1, "{what}: {got}, want {want}");
+}
+
+/// 0.08 / p is where the expected change of the window is 0, so it is the window that a packet sees; over time the mean
+/// of its logarithm rests, which makes the mean window ln(8/7) for 1/8: 0.0749 / p.
+#[test]
+fn scalable_rests_at_0_08_by_the_loss_rate() {
+    for loss in [1e-3, 2e-4] {
+        let (over_time, seen) = under_losses("scalable", 100_000, loss);
+        within_a_tenth("seen by a packet", seen, 0.08 / loss);
+        within_a_tenth("over time", over_time, 0.01 / (8.0f64 / 7.0).ln() / loss);
+    }
+}
+
+/// The window over time is between rho times Reno's at periodic loss, sqrt(3 / 2p), and in the fluid limit, sqrt(2 / p).
+#[test]
+fn hybla_rests_at_the_rate_of_reno_at_rtt0() {
+    for (rtt_us, rho) in [(25_000, 1.0), (60_000, 2.4), (250_000, 10.0)] {
+        let (over_time, _) = under_losses("hybla", rtt_us, 1e-3);
+        let [periodic, fluid] = [1.5, 2.0].map(|k: f64| rho * (k / 1e-3).sqrt());
+        assert!((periodic..=fluid).contains(&over_time), "{rtt_us} us: {over_time} in {periodic} to {fluid}");
+    }
 }

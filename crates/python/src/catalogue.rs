@@ -2,6 +2,7 @@
 
 use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
 use anabranch_policy::energy::RADIOS;
+use anabranch_scenario::{NAMED, Named as NamedCongestion, model::Recovery};
 use anabranch_sim::SCHEDULERS;
 use pyo3::prelude::*;
 
@@ -14,6 +15,8 @@ pub(crate) struct Algorithm {
     coupled: bool,
     hosts: Vec<&'static str>,
     tag: &'static str,
+    /// The recovery that the name stands for, beside Reno's windows.
+    recovery: Option<&'static str>,
     params: Vec<Parameter>,
 }
 
@@ -34,10 +37,26 @@ pub(crate) struct Named {
     title: &'static str,
 }
 
-/// The congestion controls in the order of the registry, then those written in Python.
+/// The congestion controls in the order of the registry, the names that stand for one of them and a recovery, then
+/// those written in Python.
 #[pyfunction]
 pub(crate) fn list_algorithms() -> Vec<Algorithm> {
-    cc::algorithms().iter().chain(cc::registered()).map(algorithm).collect()
+    let in_python = cc::registered();
+    let of_registry = cc::algorithms().iter().map(algorithm);
+    of_registry.chain(NAMED.iter().map(named_congestion)).chain(in_python.into_iter().map(algorithm)).collect()
+}
+
+fn named_congestion(named: &NamedCongestion) -> Algorithm {
+    Algorithm {
+        name: named.name,
+        title: named.title,
+        kind: "window",
+        coupled: false,
+        hosts: if named.recovery == Recovery::Tahoe { vec!["sim"] } else { vec!["sim", "kernel"] },
+        tag: "A",
+        recovery: Some(named.name),
+        params: Vec::new(),
+    }
 }
 
 fn algorithm(algorithm: &cc::Algorithm) -> Algorithm {
@@ -57,6 +76,7 @@ fn algorithm(algorithm: &cc::Algorithm) -> Algorithm {
             Hosts::Both => vec!["sim", "kernel"],
         },
         tag: algorithm.tag(),
+        recovery: None,
         params: algorithm.params().iter().map(parameter).collect(),
     }
 }

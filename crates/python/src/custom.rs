@@ -99,6 +99,9 @@ pub(crate) fn register_algorithm(
     events: Vec<String>,
     text: String,
 ) -> PyResult<()> {
+    if anabranch_scenario::NAMED.iter().any(|named| named.name == name) {
+        return Err(PyValueError::new_err(refusal(&name, &Refused::Taken)));
+    }
     let kind = match kind {
         "window" => Kind::Window,
         "rate" => Kind::Rate,

@@ -4,20 +4,87 @@ use anabranch_cc::{Algorithm, Param, Unit, algorithms, registered};
 
 use crate::Error;
 use crate::decimal::{Decimal, Misfit};
-use crate::model::Congestion;
+use crate::model::{Congestion, Recovery};
 use crate::names::did_you_mean;
 use crate::quantity::{self, Dimension, shown};
 use crate::reader::Table;
 use crate::tree::{Entry, Item, Number, Source, Value, clipped};
 
+/// A name that stands for Reno's windows and a recovery: those TCPs differ in nothing else.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name, which is also that of the recovery.
+    pub name: &'static str,
+    /// What it stands for.
+    pub title: &'static str,
+    /// What `transport.recovery` becomes.
+    pub recovery: Recovery,
+}
+
+/// The algorithm behind every such name.
+pub(crate) const NAMED_WINDOWS: &str = "reno";
+
+/// All such names.
+pub const NAMED: [Named; 2] = [
+    Named {
+        name: "tahoe",
+        title: "Tahoe (Jacobson 1988): reno with transport.recovery = \"tahoe\"",
+        recovery: Recovery::Tahoe,
+    },
+    Named {
+        name: "newreno",
+        title: "NewReno (RFC 6582): reno with transport.recovery = \"newreno\"",
+        recovery: Recovery::NewReno,
+    },
+];
+
+impl Named {
+    /// What is wrong with a recovery that the scenario asks for by its key.
+    pub(crate) fn check(&self, asked: Option<Recovery>) -> Result<(), String> {
+        if asked.is_none_or(|recovery| recovery == self.recovery) {
+            return Ok(());
+        }
+        let name = self.name;
+        Err(format!(
+            "{name} is {NAMED_WINDOWS} with transport.recovery = \"{name}\", which is set to another; expected {NAMED_WINDOWS}"
+        ))
+    }
+}
+
+/// A congestion control as a scenario names it.
+#[derive(Clone)]
+pub(crate) struct Choice {
+    pub(crate) congestion: Congestion,
+    /// The name says which recovery, too.
+    pub(crate) named: Option<&'static Named>,
+}
+
+/// The recovery that the names of a connection's subflows say; `table` is the connection.
+pub(crate) fn named_recovery<'a>(
+    table: &Table<'_>,
+    choices: impl IntoIterator<Item = &'a Choice>,
+) -> Result<Option<&'static Named>, Error> {
+    let mut choices = choices.into_iter().map(|choice| choice.named);
+    let first = choices.next().flatten();
+    if choices.all(|named| named == first) {
+        return Ok(first);
+    }
+    let names = NAMED.map(|named| named.name).join(" and ");
+    let what = format!(
+        "{names} say how the connection recovers, so all its subflows must; expected the same for each of them, or \
+         {NAMED_WINDOWS}"
+    );
+    Err(table.error_at("subflow", &what))
+}
+
 /// The congestion control at a key of the table, if there is one.
-pub(crate) fn read(table: &Table<'_>, key: &str) -> Result<Option<Congestion>, Error> {
+pub(crate) fn read(table: &Table<'_>, key: &str) -> Result<Option<Choice>, Error> {
     let Some(item) = table.item(key) else { return Ok(None) };
     let (source, path) = (table.source(), table.path_of(key));
     match &item.value {
         Value::Text(name) => {
-            let algorithm = find(source, item, &path, name)?;
-            Ok(Some(with_params(algorithm, default_params(algorithm))))
+            let (algorithm, named) = find(source, item, &path, name)?;
+            Ok(Some(choice(algorithm, named, default_params(algorithm))))
         }
         Value::Table(entries) => {
             let Some(name_item) = item.entry("name") else {
@@ -32,12 +99,12 @@ pub(crate) fn read(table: &Table<'_>, key: &str) -> Result<Option<Congestion>, E
                     format!("{}; expected the name of a congestion control in quotes", name_item.describe());
                 return Err(source.error(name_item.place, &format!("{path}.name"), &what));
             };
-            let algorithm = find(source, name_item, &format!("{path}.name"), name)?;
+            let (algorithm, named) = find(source, name_item, &format!("{path}.name"), name)?;
             let mut params = default_params(algorithm);
             for entry in entries.iter().filter(|entry| entry.key != "name") {
                 read_param(source, &path, algorithm, entry, &mut params)?;
             }
-            Ok(Some(with_params(algorithm, params)))
+            Ok(Some(choice(algorithm, named, params)))
         }
         _ => Err(table.unexpected(key)),
     }
@@ -47,16 +114,29 @@ fn default_params(algorithm: &Algorithm) -> Vec<u32> {
     algorithm.params().iter().map(|param| param.default).collect()
 }
 
-fn with_params(algorithm: &Algorithm, params: Vec<u32>) -> Congestion {
-    Congestion { name: algorithm.name().to_owned(), params }
+fn choice(algorithm: &Algorithm, named: Option<&'static Named>, params: Vec<u32>) -> Choice {
+    Choice { congestion: Congestion { name: algorithm.name().to_owned(), params }, named }
 }
 
-fn find(source: Source<'_>, item: &Item, path: &str, name: &str) -> Result<&'static Algorithm, Error> {
-    anabranch_cc::find(name).ok_or_else(|| {
-        let known = algorithms().iter().chain(registered()).map(Algorithm::name);
-        let help = did_you_mean(name, known);
+/// Every name that a scenario may give.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    algorithms().iter().map(Algorithm::name).chain(NAMED.iter().map(|named| named.name))
+}
+
+/// The algorithm of a name, and what the name says of recovery.
+fn find(
+    source: Source<'_>,
+    item: &Item,
+    path: &str,
+    name: &str,
+) -> Result<(&'static Algorithm, Option<&'static Named>), Error> {
+    let named = NAMED.iter().find(|named| named.name == name);
+    let algorithm = anabranch_cc::find(named.map_or(name, |_| NAMED_WINDOWS)).ok_or_else(|| {
+        let added = registered();
+        let help = did_you_mean(name, names().chain(added.iter().map(|algorithm| algorithm.name())));
         source.error(item.place, path, &format!("no congestion control is called {}{help}", shown(name)))
-    })
+    })?;
+    Ok((algorithm, named))
 }
 
 fn read_param(

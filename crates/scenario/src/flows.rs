@@ -3,10 +3,9 @@
 use std::rc::Rc;
 
 use crate::Error;
-use crate::congestion;
+use crate::congestion::{self, Choice};
 use crate::model::{
-    Congestion, Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic,
-    Transport, When,
+    Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic, Transport, When,
 };
 use crate::names::{Names, Pattern};
 use crate::quantity::Dimension;
@@ -101,7 +100,7 @@ struct SubflowTemplate {
     backup: bool,
     start: Option<Nanos>,
     announced: bool,
-    congestion: Congestion,
+    congestion: Choice,
 }
 
 pub(crate) fn connections(
@@ -127,7 +126,11 @@ pub(crate) fn connections(
             None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
             Some(table) => traffic::read(&table, context)?,
         };
-        let transport: Transport = transport::resolve(table, protocol, ip_version, settings)?;
+        let transport: Transport = {
+            let choices = subflows.iter().map(|template| &template.congestion);
+            let named = congestion::named_recovery(table, choices)?;
+            transport::resolve(table, protocol, ip_version, settings, named)?
+        };
         for index in 0..family.members {
             let name = name.name(index);
             insert(names, table, "name", "connection or datagram flow", &name)?;
@@ -141,7 +144,7 @@ pub(crate) fn connections(
                 backup: template.backup,
                 start: template.start,
                 announced: template.announced,
-                congestion: template.congestion.clone(),
+                congestion: template.congestion.congestion.clone(),
             });
             connections.push(Connection {
                 name,

@@ -36,6 +36,7 @@ use std::path::Path;
 
 use model::Scenario;
 
+pub use congestion::{NAMED, Named};
 pub use reference::reference;
 pub use schema::schema;
 

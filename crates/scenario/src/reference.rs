@@ -23,6 +23,9 @@ pub fn reference() -> String {
         }
         out.push('\n');
     }
+    for named in &congestion::NAMED {
+        out.push_str(&format!("`{}`: {}.\n\n", named.name, named.title));
+    }
     out.truncate(out.trim_end().len());
     out.push('\n');
     out

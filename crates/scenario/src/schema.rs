@@ -1,6 +1,6 @@
 //! JSON Schema (draft 2020-12) of scenario files, from the key tables.
 
-use anabranch_cc::{Algorithm, algorithms};
+use anabranch_cc::algorithms;
 use serde_json::{Map, Value, json};
 
 use crate::congestion;
@@ -108,7 +108,7 @@ fn quantity_pattern(dimension: Dimension) -> String {
 }
 
 fn congestion_schema() -> Value {
-    let names: Vec<&str> = algorithms().iter().map(Algorithm::name).collect();
+    let names: Vec<&str> = congestion::names().collect();
     let tables = algorithms().iter().map(|algorithm| {
         let mut properties = Map::from_iter([("name".to_owned(), json!({ "const": algorithm.name() }))]);
         for param in algorithm.params() {
@@ -125,5 +125,14 @@ fn congestion_schema() -> Value {
     });
     let mut any = vec![json!({ "enum": names })];
     any.extend(tables);
+    any.extend(congestion::NAMED.iter().map(|named| {
+        json!({
+            "type": "object",
+            "description": named.title,
+            "properties": { "name": { "const": named.name } },
+            "required": ["name"],
+            "additionalProperties": false,
+        })
+    }));
     json!({ "anyOf": any })
 }

@@ -1,6 +1,7 @@
 //! Transport settings: a profile, then single values on top.
 
 use crate::Error;
+use crate::congestion::Named;
 use crate::keys::DATAGRAM_MAX;
 use crate::model::{DelayedAck, IpVersion, Join, Nanos, Protocol, Recovery, RtoRule, Transport};
 use crate::quantity::Dimension;
@@ -158,11 +159,6 @@ impl Settings {
             Some(_) => Some(Profile::Rfc),
         };
         let linux_rule = |word| if word == "linux" { RtoRule::Linux } else { RtoRule::Rfc6298 };
-        let recovery = |word| match word {
-            "rack" => Recovery::Rack,
-            "sack" => Recovery::Sack,
-            _ => Recovery::NewReno,
-        };
         let join = |word| if word == "immediately" { Join::Immediately } else { Join::Established };
         Ok(Self {
             profile,
@@ -179,7 +175,7 @@ impl Settings {
             rto_rule: table.one_of("rto_rule")?.map(linux_rule),
             delayed_ack: read_delayed_ack(table)?,
             limited_transmit: table.boolean("limited_transmit")?,
-            recovery: table.one_of("recovery")?.map(recovery),
+            recovery: table.one_of("recovery")?.map(recovery_of),
             prr: table.boolean("prr")?,
             undo: table.boolean("undo")?,
             ecn: table.boolean("ecn")?,
@@ -258,7 +254,17 @@ fn read_delayed_ack(table: &Table<'_>) -> Result<Option<DelayedAckSetting>, Erro
     }))
 }
 
-/// The settings of one connection: the profile, then the file's, then its own.
+fn recovery_of(word: &str) -> Recovery {
+    match word {
+        "rack" => Recovery::Rack,
+        "sack" => Recovery::Sack,
+        "tahoe" => Recovery::Tahoe,
+        _ => Recovery::NewReno,
+    }
+}
+
+/// The settings of one connection: the profile, then what the name of its congestion control says of recovery, then the
+/// file's, then its own.
 ///
 /// # Errors
 /// If values that are each in range contradict each other; `table` is the connection.
@@ -267,11 +273,16 @@ pub(crate) fn resolve(
     protocol: Protocol,
     ip: IpVersion,
     of_file: &Settings,
+    named: Option<&Named>,
 ) -> Result<Transport, Error> {
     let own_table = table.table("transport")?;
     let own = own_table.as_ref().map(Settings::read).transpose()?.unwrap_or_default();
     let profile = own.profile.or(of_file.profile).unwrap_or(Profile::Rfc);
     let mut transport = profile_values(profile, protocol, ip);
+    if let Some(named) = named {
+        named.check(own.recovery.or(of_file.recovery)).map_err(|what| table.error_at("congestion", &what))?;
+        transport.recovery = named.recovery;
+    }
     of_file.apply(&mut transport);
     own.apply(&mut transport);
     check(&transport).map_err(|what| table.error_at("transport", &what))?;

@@ -113,6 +113,19 @@ fn mptcp_without_subflows_has_one_and_names_them_by_index() {
 }
 
 #[test]
+fn tahoe_and_newreno_are_renos_windows_with_a_recovery() {
+    for (name, recovery) in [("tahoe", Recovery::Tahoe), ("newreno", Recovery::NewReno)] {
+        for profile in ["rfc", "linux", "ns2"] {
+            let settings = format!("transport = {{ profile = {profile:?} }}\n");
+            let flow = FLOW.replace(r#"congestion = "reno""#, &format!("congestion = {name:?}"));
+            let connection = &scenario(&[HEAD, &wire("ad", "A", "D"), &flow, &settings]).connections[0];
+            assert_eq!(connection.subflows[0].congestion.name, "reno");
+            assert_eq!(connection.transport.recovery, recovery, "{profile}");
+        }
+    }
+}
+
+#[test]
 fn profiles_hold_the_values_that_belong_together() {
     let transport = |profile: &str, protocol: &str| {
         let settings = format!("protocol = {protocol:?}\ntransport = {{ profile = {profile:?} }}\n");

@@ -398,7 +398,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     let buffer = || of(1_u64..80);
     let words = (
         select(vec!["ns2", "rfc", "linux"]),
-        select(vec!["newreno", "sack", "rack"]),
+        select(vec!["tahoe", "newreno", "sack", "rack"]),
         select(vec!["minrtt", "roundrobin"]),
         select(vec!["immediately", "established"]),
         delayed_ack,

@@ -106,6 +106,7 @@ impl Alone {
         match verdict {
             Verdict::Continue => {}
             Verdict::Enter => self.0.enter_recovery((self.0.cwnd / 2).max(2)),
+            Verdict::StartOver => self.0.start_over((self.0.cwnd / 2).max(2)),
             Verdict::Leave => self.0.leave_recovery(),
             Verdict::Undo => self.0.undo(self.0.prior_cwnd),
             Verdict::Repaired => self.0.note_repaired((self.0.cwnd / 2).max(2)),

@@ -41,7 +41,7 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     if flows > FLOWS_MAX {
         return Err(refuse(format!("{flows} flows; the test bed takes {FLOWS_MAX}")));
     }
-    if let Some(what) = refusals::subflow_mechanics(scenario) {
+    if let Some(what) = refusals::mechanics(scenario) {
         return Err(refuse(what));
     }
     let mut layout = Layout { plan: Plan { seed, ..Plan::default() }, ..Layout::default() };

@@ -1,9 +1,9 @@
-//! What the simulator does with subflows and a kernel's own path manager does not, or not when a scenario says so.
+//! What the simulator does and a kernel does not, or not when a scenario says so.
 
-use anabranch_scenario::model::{Connection, Protocol, Scenario, Strips};
+use anabranch_scenario::model::{Connection, Protocol, Recovery, Scenario, Strips};
 
 /// What of a scenario the test bed cannot do, in words, with what to change.
-pub(super) fn subflow_mechanics(scenario: &Scenario) -> Option<String> {
+pub(super) fn mechanics(scenario: &Scenario) -> Option<String> {
     if let Some(event) = scenario.events.first() {
         let name = &scenario.connections[event.connection].name;
         return Some(format!(
@@ -15,6 +15,12 @@ pub(super) fn subflow_mechanics(scenario: &Scenario) -> Option<String> {
         let name = &link.name;
         return Some(format!(
             "link {name}: the emulator removes no options; leave out `strips`, or use the simulator"
+        ));
+    }
+    if let Some(flow) = scenario.connections.iter().find(|flow| flow.transport.recovery == Recovery::Tahoe) {
+        let name = &flow.name;
+        return Some(format!(
+            "connection {name}: Linux does not recover as Tahoe; expected recovery = \"newreno\", or the simulator"
         ));
     }
     scenario.connections.iter().filter(|flow| flow.protocol == Protocol::Mptcp).find_map(of_connection)

@@ -110,7 +110,8 @@ fn sysctls(transport: &Transport, mptcp: bool, timestamps: bool) -> BTreeMap<&'s
     let tuned = transport.receive_buffer_tuning;
     let initial_receive = if tuned { INITIAL_RECEIVE_BUFFER } else { u64::MAX };
     let (sack, rack, probes) = match transport.recovery {
-        Recovery::NewReno => (false, 0, 0),
+        // Tahoe is refused before.
+        Recovery::Tahoe | Recovery::NewReno => (false, 0, 0),
         Recovery::Sack => (true, 0, 0),
         Recovery::Rack => (true, 1, 3),
     };

@@ -60,21 +60,22 @@ pub(super) static TRANSPORT: Section = Section {
         key("limited_transmit", Kind::Bool, Optional("profile"), "RFC 3042."),
         key(
             "recovery",
-            Kind::OneOf(&["newreno", "sack", "rack"]),
+            Kind::OneOf(&["tahoe", "newreno", "sack", "rack"]),
             Optional("profile"),
-            "`newreno`: RFC 6582; `sack`: RFC 6675; `rack`: RACK-TLP, RFC 8985.",
+            "`tahoe`: a window of one packet and everything again at the third duplicate; `newreno`: RFC 6582; `sack`: RFC 6675; `rack`: RACK-TLP, RFC 8985.",
         ),
         key(
             "prr",
             Kind::Bool,
             Optional("profile"),
-            "Proportional rate reduction in fast recovery, RFC 9937; `newreno` goes without.",
+            "Proportional rate reduction in fast recovery, RFC 9937; `tahoe` and `newreno` go without.",
         ),
         key(
             "undo",
             Kind::Bool,
             Optional("profile"),
-            "Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, 4015); `newreno` goes without.",
+            "Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, 4015); `tahoe` and `newreno` go \
+             without.",
         ),
         key(
             "ecn",

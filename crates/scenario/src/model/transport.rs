@@ -5,12 +5,21 @@ use super::Nanos;
 /// How lost packets are recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
+    /// Jacobson 1988: a window of one packet and everything again, at the third duplicate as after a timeout.
+    Tahoe,
     /// RFC 6582, by duplicate acknowledgements.
     NewReno,
     /// RFC 6675, by selective acknowledgements.
     Sack,
     /// RACK-TLP (RFC 8985), by selective acknowledgements and the time of sending.
     Rack,
+}
+
+impl Recovery {
+    /// Whether the receiver reports what it has out of order, by selective acknowledgements (RFC 2018).
+    pub fn is_selective(self) -> bool {
+        matches!(self, Self::Sack | Self::Rack)
+    }
 }
 
 /// When the further subflows of an MPTCP connection are opened.
@@ -76,10 +85,10 @@ pub struct Transport {
     pub limited_transmit: bool,
     /// Loss recovery.
     pub recovery: Recovery,
-    /// Proportional rate reduction (RFC 9937) in fast recovery; not with [`Recovery::NewReno`].
+    /// Proportional rate reduction (RFC 9937) in fast recovery; with selective acknowledgements only.
     pub prr: bool,
-    /// Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, RFC 4015); not with
-    /// [`Recovery::NewReno`].
+    /// Duplicates are reported (RFC 2883) and spurious recoveries undone (RFC 3522, RFC 4015); with selective
+    /// acknowledgements only.
     pub undo: bool,
     /// Explicit congestion notification (RFC 3168): both ends ask for it, and new data may be marked.
     pub ecn: bool,

@@ -1,5 +1,6 @@
 //! Every way to be wrong has one clear message. Each case changes one line of a correct scenario.
 
+mod congestion;
 mod energy;
 mod events;
 mod medium;

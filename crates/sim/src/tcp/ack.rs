@@ -30,6 +30,8 @@ pub(crate) enum Verdict {
     Continue,
     /// Loss has been detected: ask for ssthresh and enter recovery.
     Enter,
+    /// Loss has been detected: ask for ssthresh, and begin anew as after a timeout (Tahoe).
+    StartOver,
     /// Recovery is over: the window becomes ssthresh.
     Leave,
     /// The recovery has proved spurious: ask for the window to return to.

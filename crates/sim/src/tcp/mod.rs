@@ -19,4 +19,5 @@ pub(crate) mod sack;
 pub(crate) mod segments;
 pub(crate) mod sender;
 pub(crate) mod super_packet;
+pub(crate) mod tahoe;
 mod undo;

@@ -13,7 +13,7 @@ use super::{
 /// Duplicate acknowledgements that mean loss (RFC 5681 section 3.2).
 pub(crate) const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// State of NewReno recovery.
+/// State of NewReno recovery, and of Tahoe's, which shares all but what the third duplicate leads to.
 #[derive(Default)]
 pub(crate) struct NewReno {
     /// Next segment to send in sequence: below the sender's `next` only while going back after a timeout.
@@ -28,9 +28,16 @@ pub(crate) struct NewReno {
     /// RFC 6582's `recover`, plus one: the next segment to be cut when a fast recovery or timeout last began.
     /// Duplicates up to it may come from retransmissions of that time and do not mean loss (section 3.2, step 1).
     guard: u64,
+    /// The third duplicate is answered as a timeout (see `tahoe.rs`).
+    starts_over: bool,
 }
 
 impl NewReno {
+    /// Tahoe's.
+    pub(crate) fn tahoe() -> Self {
+        Self { starts_over: true, ..Self::default() }
+    }
+
     pub(crate) fn in_flight(&self, sender: &Sender) -> u32 {
         (self.cursor - sender.una) as u32
     }
@@ -83,7 +90,7 @@ impl NewReno {
             CaState::Loss if una >= recover => Verdict::Leave,
             CaState::Loss => Verdict::Continue,
             _ if dupacks == DUPLICATE_THRESHOLD && (newreno.guard == 0 || una > newreno.guard) => {
-                Verdict::Enter
+                if newreno.starts_over { Verdict::StartOver } else { Verdict::Enter }
             }
             _ => Verdict::Continue,
         }
@@ -106,7 +113,9 @@ impl NewReno {
 
     pub(crate) fn time_out(sender: &mut Sender) {
         let (una, next) = (sender.una, sender.next);
-        *state(sender) = NewReno { cursor: una, guard: next, ..NewReno::default() };
+        let newreno = state(sender);
+        let starts_over = newreno.starts_over;
+        *newreno = NewReno { cursor: una, guard: next, starts_over, ..NewReno::default() };
     }
 
     /// Takes a cumulative acknowledgement of `acked` segments into account. Returns how many of them may

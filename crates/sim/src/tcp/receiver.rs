@@ -1,6 +1,6 @@
 //! The receiving half: reassembly, selective acknowledgements, delayed acknowledgements.
 
-use anabranch_scenario::model::{IpVersion, Recovery, Transport};
+use anabranch_scenario::model::{IpVersion, Transport};
 
 use super::ack_timing::AckTiming;
 use crate::{
@@ -61,7 +61,7 @@ impl Receiver {
     pub(crate) fn new(transport: &Transport, ip_version: IpVersion) -> Self {
         let timed = transport.receive_buffer_tuning
             || transport.delayed_ack.is_some_and(|rule| rule.quick > 0 || rule.timeout_max > rule.timeout);
-        let reports_duplicates = transport.undo && transport.recovery != Recovery::NewReno;
+        let reports_duplicates = transport.undo && transport.recovery.is_selective();
         let sack_room = sack_room(transport.ack_bytes, ip_version);
         Self { timing: timed.then(Box::default), reports_duplicates, sack_room, ..Self::default() }
     }
@@ -212,6 +212,8 @@ fn sack_room(ack_bytes: u32, ip_version: IpVersion) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use anabranch_scenario::model::Recovery;
+
     use super::*;
     use crate::testing::transport;
 

@@ -104,6 +104,7 @@ impl Sender {
             limited_transmit: transport.limited_transmit,
             stale_after: transport.stale_after,
             method: match transport.recovery {
+                Recovery::Tahoe => Method::NewReno(NewReno::tahoe()),
                 Recovery::NewReno => Method::NewReno(NewReno::default()),
                 Recovery::Sack => Method::Sack(Box::new(Scoreboard::new(transport))),
                 Recovery::Rack => Method::Rack(Box::new(Rack::new(Scoreboard::new(transport)))),
@@ -356,17 +357,22 @@ impl Sender {
             self.lost_again();
         }
         self.counters.timeouts += 1;
-        self.cwnd = 1;
-        self.cwnd_cnt = 0;
-        self.state = CaState::Loss;
-        self.recover = self.next;
-        self.dupacks = 0;
+        self.begin_anew();
         self.rtt.back_off();
         match &self.method {
             Method::NewReno(_) => NewReno::time_out(self),
             Method::Sack(_) => Scoreboard::time_out(self),
             Method::Rack(_) => Rack::time_out(self, now),
         }
+    }
+
+    /// A window of one packet, until all that has been sent is acknowledged.
+    pub(super) fn begin_anew(&mut self) {
+        self.cwnd = 1;
+        self.cwnd_cnt = 0;
+        self.state = CaState::Loss;
+        self.recover = self.next;
+        self.dupacks = 0;
     }
 
     pub(super) fn lost_again(&mut self) {

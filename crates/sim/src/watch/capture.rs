@@ -17,7 +17,7 @@ use std::{cmp::Reverse, collections::BinaryHeap, net::SocketAddr, path::PathBuf}
 
 use anabranch_link::{Nanos, Streams};
 use anabranch_record::pcapng::{self, Counts};
-use anabranch_scenario::model::{self, IpVersion, Protocol, Recovery, Scenario};
+use anabranch_scenario::model::{self, IpVersion, Protocol, Scenario};
 
 use super::{
     Shown,
@@ -291,7 +291,7 @@ fn agree(model: &model::Connection, streams: Streams) -> Agreement {
             (transport.segment_bytes + transport.header_bytes).saturating_sub(u32::from(fixed_bytes)),
         ),
         window_shift: window_shift(transport.receive_buffer),
-        selective: transport.recovery != Recovery::NewReno,
+        selective: transport.recovery.is_selective(),
         timestamps: has_room(header_bytes, data) && has_room(ack_bytes, ack),
     };
     let multipath = (model.protocol == Protocol::Mptcp).then(|| {

@@ -205,7 +205,7 @@ impl<K: Key> World<'_, K> {
     fn follow(&mut self, index: usize, verdict: Verdict, absorbed: &mut Absorbed) {
         match verdict {
             Verdict::Continue => {}
-            Verdict::Enter => {
+            Verdict::Enter | Verdict::StartOver => {
                 let sender = &self.endpoints[index].sender;
                 // A mark of this window of data has reduced it already (RFC 3168 section 6.1.2).
                 let ssthresh = match sender.state {
@@ -214,8 +214,13 @@ impl<K: Key> World<'_, K> {
                 };
                 let endpoint = &mut self.endpoints[index];
                 endpoint.ecn.reduced();
-                let sender = &mut endpoint.sender;
-                sender.enter_recovery(ssthresh);
+                if verdict == Verdict::StartOver {
+                    endpoint.sender.start_over(ssthresh);
+                    self.congestion(index, absorbed, None, Controller::rto);
+                } else {
+                    endpoint.sender.enter_recovery(ssthresh);
+                }
+                let sender = &mut self.endpoints[index].sender;
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
                 // silent, and a steady RTT would else time out just before its acknowledgement.
                 sender.restart_timer(self.now, &mut self.timers, index as u32);

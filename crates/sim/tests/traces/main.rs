@@ -11,3 +11,4 @@ mod rack;
 mod receiver;
 mod sack;
 mod subflows;
+mod tahoe;
