@@ -1,9 +1,8 @@
 //! What a scenario can name.
 
 use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
-use anabranch_policy::energy::RADIOS;
+use anabranch_policy::{energy::RADIOS, scheduler::SCHEDULERS};
 use anabranch_scenario::{NAMED, Named as NamedCongestion, model::Recovery};
-use anabranch_sim::SCHEDULERS;
 use pyo3::prelude::*;
 
 /// A congestion control of the registry.
@@ -43,7 +42,10 @@ pub(crate) struct Named {
 pub(crate) fn list_algorithms() -> Vec<Algorithm> {
     let in_python = cc::registered();
     let of_registry = cc::algorithms().iter().map(algorithm);
-    of_registry.chain(NAMED.iter().map(named_congestion)).chain(in_python.into_iter().map(algorithm)).collect()
+    of_registry
+        .chain(NAMED.iter().map(named_congestion))
+        .chain(in_python.into_iter().map(algorithm))
+        .collect()
 }
 
 fn named_congestion(named: &NamedCongestion) -> Algorithm {

@@ -117,6 +117,7 @@ pub static FIGURES: &[Metric] = &[
     both(Connection, "loss_rate", "1", "`drops` over `packets_sent`"),
     sim(Connection, "reinjections", "packets", "of MPTCP: segments sent again on another subflow, in the whole run"),
     kernel(Connection, "reinjected_bytes", "B", "of MPTCP: data-level bytes sent again"),
+    sim(Connection, "copies", "packets", "of the scheduler redundant: segments sent on a further subflow, in the whole run"),
     sim(Connection, "duplicates", "packets", "of MPTCP: segments that came twice, in the whole run"),
     sim(Connection, "out_of_order_max_bytes", "B", "of MPTCP: most that waited for a gap to be filled, in the whole run"),
     both(Connection, "send_memory_peak_bytes", "B", "held for sending at both ends, most of all samples"),

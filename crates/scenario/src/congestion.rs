@@ -102,7 +102,7 @@ pub(crate) fn read(table: &Table<'_>, key: &str) -> Result<Option<Choice>, Error
             let (algorithm, named) = find(source, name_item, &format!("{path}.name"), name)?;
             let mut params = default_params(algorithm);
             for entry in entries.iter().filter(|entry| entry.key != "name") {
-                read_param(source, &path, algorithm, entry, &mut params)?;
+                read_param(source, &path, algorithm.name(), algorithm.params(), entry, &mut params)?;
             }
             Ok(Some(choice(algorithm, named, params)))
         }
@@ -139,23 +139,25 @@ fn find(
     Ok((algorithm, named))
 }
 
-fn read_param(
+/// Reads one of the `known` parameters of a congestion control or scheduler, the `owner`, into its place.
+pub(crate) fn read_param(
     source: Source<'_>,
     path: &str,
-    algorithm: &Algorithm,
+    owner: &str,
+    known: &[Param],
     entry: &Entry,
     params: &mut [u32],
 ) -> Result<(), Error> {
-    let Some(at) = algorithm.params().iter().position(|param| param.name == entry.key) else {
-        let what = if algorithm.params().is_empty() {
-            format!("{} has no parameters", algorithm.name())
+    let Some(at) = known.iter().position(|param| param.name == entry.key) else {
+        let what = if known.is_empty() {
+            format!("{owner} has no parameters")
         } else {
-            let help = did_you_mean(&entry.key, algorithm.params().iter().map(|param| param.name));
-            format!("{} has no such parameter{help}", algorithm.name())
+            let help = did_you_mean(&entry.key, known.iter().map(|param| param.name));
+            format!("{owner} has no such parameter{help}")
         };
         return Err(source.error(entry.place, &format!("{path}.{}", clipped(&entry.key)), &what));
     };
-    let param = &algorithm.params()[at];
+    let param = &known[at];
     params[at] = stored(param, &entry.item).map_err(|what| {
         let what = format!("{what}; expected {}", expected(param));
         source.error(entry.item.place, &format!("{path}.{}", entry.key), &what)

@@ -12,7 +12,7 @@ use crate::routes::Graph;
 use crate::traces::Traces;
 use crate::transport::Settings;
 use crate::tree::{Item, Source};
-use crate::{Error, Loaded, overrides, relays, topology};
+use crate::{Error, Loaded, overrides, relays, scheduler, topology};
 
 pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
     let mut root = Item::parse_file(source)?;
@@ -71,7 +71,7 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
     distribute(paths, &mut connections, &mut datagrams);
     check_stripped(&top, &connections, &links)?;
-    Ok(Scenario {
+    let scenario = Scenario {
         name,
         title,
         description,
@@ -88,7 +88,9 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
         interfaces,
         relays,
         events,
-    })
+    };
+    scheduler::check_radios(&top, &scenario)?;
+    Ok(scenario)
 }
 
 /// A connection that may fall back to TCP must not have joined before it can know.

@@ -5,12 +5,14 @@ use std::rc::Rc;
 use crate::Error;
 use crate::congestion::{self, Choice};
 use crate::model::{
-    Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic, Transport, When,
+    Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Scheduler, Subflow, Traffic, Transport,
+    When,
 };
 use crate::names::{Names, Pattern};
 use crate::quantity::Dimension;
 use crate::reader::{Reference, Table, given};
 use crate::routes::{Graph, Leg};
+use crate::scheduler;
 use crate::topology::{Family, check_references, insert};
 use crate::traffic;
 use crate::transport::{self, Settings};
@@ -98,6 +100,7 @@ struct SubflowTemplate {
     name: String,
     via: Via,
     backup: bool,
+    weight: u32,
     start: Option<Nanos>,
     announced: bool,
     congestion: Choice,
@@ -120,8 +123,8 @@ pub(crate) fn connections(
             _ => Protocol::Tcp,
         };
         let ip_version = read_ip(table)?;
-        let subflows = subflows(table, family, protocol)?;
-        let scheduler = given(table.one_of("scheduler")?);
+        let scheduler = scheduler::read(table, "scheduler")?;
+        let subflows = subflows(table, family, protocol, &scheduler)?;
         let traffic = match table.table("traffic")? {
             None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
             Some(table) => traffic::read(&table, context)?,
@@ -142,6 +145,7 @@ pub(crate) fn connections(
                 name: template.name.clone(),
                 hops: Vec::new(),
                 backup: template.backup,
+                weight: template.weight,
                 start: template.start,
                 announced: template.announced,
                 congestion: template.congestion.congestion.clone(),
@@ -155,7 +159,7 @@ pub(crate) fn connections(
                 to,
                 traffic,
                 transport,
-                scheduler: scheduler.to_owned(),
+                scheduler: scheduler.clone(),
                 subflows: subflows.collect(),
             });
         }
@@ -176,14 +180,19 @@ fn family_name(table: &Table<'_>, family: Family) -> Result<Pattern, Error> {
     Ok(name)
 }
 
-fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec<SubflowTemplate>, Error> {
+fn subflows(
+    table: &Table<'_>,
+    family: Family,
+    protocol: Protocol,
+    scheduler: &Scheduler,
+) -> Result<Vec<SubflowTemplate>, Error> {
     let common = congestion::read(table, "congestion")?;
     let inner = table.tables("subflow")?;
     if inner.is_empty() {
         let via = Via { points: Vec::new(), place: table.place(), path: table.path().into() };
         let congestion = common.ok_or_else(|| table.missing("congestion"))?;
-        let (name, backup, start, announced) = ("0".to_owned(), false, None, false);
-        return Ok(vec![SubflowTemplate { name, via, backup, start, announced, congestion }]);
+        let (name, backup, weight, start, announced) = ("0".to_owned(), false, 1, None, false);
+        return Ok(vec![SubflowTemplate { name, via, backup, weight, start, announced, congestion }]);
     }
     if protocol == Protocol::Tcp && inner.len() > 1 {
         let what =
@@ -213,9 +222,10 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
                 subflow.error_at("backup", "tcp has no backup subflows; expected protocol = \"mptcp\"")
             );
         }
+        let weight = scheduler::weight(subflow, scheduler)?;
         let (start, announced) = read_opening(subflow, at == 0)?;
         let via = Via::read(subflow, family)?;
-        subflows.push(SubflowTemplate { name, via, backup, start, announced, congestion });
+        subflows.push(SubflowTemplate { name, via, backup, weight, start, announced, congestion });
     }
     Ok(subflows)
 }

@@ -21,6 +21,7 @@ mod reader;
 mod reference;
 mod relays;
 mod routes;
+mod scheduler;
 mod schema;
 mod shaping;
 mod topology;

@@ -1,11 +1,13 @@
 //! The reference of scenario files in Markdown, from the key tables.
 
-use anabranch_cc::algorithms;
+use anabranch_cc::{Param, algorithms};
+use anabranch_policy::scheduler::SCHEDULERS;
 
 use crate::congestion;
 use crate::keys::{Kind, Need, SCENARIO, Section};
+use crate::scheduler;
 
-/// Every key of a scenario file, and every parameter of every congestion control, in Markdown.
+/// Every key of a scenario file, and every parameter of every congestion control and packet scheduler, in Markdown.
 pub fn reference() -> String {
     let mut out = String::new();
     let mut seen = Vec::new();
@@ -13,22 +15,31 @@ pub fn reference() -> String {
     out.push_str("### Congestion controls\n\n");
     for algorithm in algorithms() {
         out.push_str(&format!("`{}`: {}.\n\n", algorithm.name(), algorithm.title()));
-        if algorithm.params().is_empty() {
-            continue;
-        }
-        out.push_str("| parameter | value | meaning |\n|---|---|---|\n");
-        for param in algorithm.params() {
-            let meaning = param.doc.replace('|', "\\|");
-            out.push_str(&format!("| `{}` | {} | {meaning} |\n", param.name, congestion::expected(param)));
-        }
-        out.push('\n');
+        params_text(algorithm.params(), &mut out);
     }
     for named in &congestion::NAMED {
         out.push_str(&format!("`{}`: {}.\n\n", named.name, named.title));
     }
+    out.push_str("### Packet schedulers\n\n");
+    for info in SCHEDULERS {
+        out.push_str(&format!("`{}`: {}.\n\n", info.name, info.title));
+        params_text(&scheduler::params(info), &mut out);
+    }
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+fn params_text(params: &[Param], out: &mut String) {
+    if params.is_empty() {
+        return;
+    }
+    out.push_str("| parameter | value | meaning |\n|---|---|---|\n");
+    for param in params {
+        let meaning = param.doc.replace('|', "\\|");
+        out.push_str(&format!("| `{}` | {} | {meaning} |\n", param.name, congestion::expected(param)));
+    }
+    out.push('\n');
 }
 
 fn section_text(section: &'static Section, heading: &str, seen: &mut Vec<&'static str>, out: &mut String) {

@@ -1,11 +1,13 @@
 //! JSON Schema (draft 2020-12) of scenario files, from the key tables.
 
 use anabranch_cc::algorithms;
+use anabranch_policy::scheduler::SCHEDULERS;
 use serde_json::{Map, Value, json};
 
 use crate::congestion;
 use crate::keys::{Key, Kind, Need, SCENARIO, Section};
 use crate::quantity::Dimension;
+use crate::scheduler;
 
 const NUMBER: &str = r"\d[\d_]*(\.\d[\d_]*)?([eE][+-]?\d+)?";
 
@@ -89,6 +91,7 @@ fn kind_schema(kind: &Kind) -> Value {
             })
         }
         Kind::Congestion => congestion_schema(),
+        Kind::Scheduler => scheduler_schema(),
         Kind::OrTable(kind, section) => {
             json!({ "anyOf": [kind_schema(kind), section_schema(section)] })
         }
@@ -105,6 +108,27 @@ fn text_like(pattern: &str) -> Value {
 fn quantity_pattern(dimension: Dimension) -> String {
     let symbols: Vec<&str> = dimension.units().iter().flat_map(|unit| unit.symbols).copied().collect();
     format!(r"{NUMBER}\s*({})", symbols.join("|"))
+}
+
+fn scheduler_schema() -> Value {
+    let tables = SCHEDULERS.iter().map(|info| {
+        let mut properties = Map::from_iter([("name".to_owned(), json!({ "const": info.name }))]);
+        for param in scheduler::params(info) {
+            let doc = format!("{} Expected: {}.", param.doc, congestion::expected(&param));
+            properties.insert(param.name.to_owned(), json!({ "description": doc }));
+        }
+        json!({
+            "type": "object",
+            "description": info.title,
+            "properties": properties,
+            "required": ["name"],
+            "additionalProperties": false,
+        })
+    });
+    let names: Vec<&str> = SCHEDULERS.iter().map(|info| info.name).collect();
+    let mut any = vec![json!({ "enum": names })];
+    any.extend(tables);
+    json!({ "anyOf": any })
 }
 
 fn congestion_schema() -> Value {

@@ -91,7 +91,7 @@ fn defaults_are_those_of_the_reference() {
     assert_eq!((air.cw_min, air.cw_max, air.retry_limit, air.mac_header_bytes), (31, 1023, 7, 34));
     assert_eq!(air.basic_rate_bps, 2_000_000);
     let flow = &scenario.connections[0];
-    assert_eq!((flow.protocol, flow.scheduler.as_str()), (Protocol::Tcp, "minrtt"));
+    assert_eq!((flow.protocol, flow.scheduler.name.as_str()), (Protocol::Tcp, "minrtt"));
     assert_eq!(flow.traffic, Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload });
     assert_eq!(
         (flow.subflows.len(), flow.subflows[0].name.as_str(), flow.subflows[0].backup),

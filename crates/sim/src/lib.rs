@@ -30,7 +30,6 @@ use engine::heads::Key;
 use watch::Watch;
 use world::World;
 
-pub use scheduler::{SCHEDULERS, SchedulerInfo};
 pub use watch::{RecordError, Records, record};
 
 /// How a caller watches and stops a run.

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use anabranch_link::Frame as _;
+use anabranch_policy::scheduler::{self, SCHEDULERS};
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_scenario::model::Scenario;
 use proptest::{collection::vec, option::of, prelude::*, sample::select};
@@ -242,8 +243,14 @@ impl Plan {
             add(pattern);
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
         }
+        let reckons = scheduler::find(self.settings.scheduler).is_some_and(|info| info.reckons_energy);
+        for i in 0..paths.len() {
+            if reckons || self.metered && i == 0 {
+                let radio = ["lte", "wifi", "3g"][i % 3];
+                add(&format!("[[interface]]\nnode = \"S\"\nlink = \"hop{i}\"\nradio = \"{radio}\""));
+            }
+        }
         if self.metered {
-            add("[[interface]]\nnode = \"S\"\nlink = \"hop0\"\nradio = \"lte\"");
             add("[[interface]]\nnode = \"A0\"\nlink = \"hop0\"\nradio = \"3g\"");
         }
         for change in self.changes.iter().filter(|change| change.fits(paths)) {
@@ -324,6 +331,10 @@ fn algorithms() -> Vec<&'static str> {
     anabranch_cc::algorithms().iter().map(|algorithm| algorithm.name()).collect()
 }
 
+fn schedulers() -> Vec<&'static str> {
+    SCHEDULERS.iter().map(|info| info.name).collect()
+}
+
 fn path() -> impl Strategy<Value = Path> {
     let queue = prop_oneof![
         (1_u64..6).prop_map(|packets| format!("{packets} packets")),
@@ -399,7 +410,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     let words = (
         select(vec!["ns2", "rfc", "linux"]),
         select(vec!["tahoe", "newreno", "sack", "rack"]),
-        select(vec!["minrtt", "roundrobin"]),
+        select(schedulers()),
         select(vec!["immediately", "established"]),
         delayed_ack,
     );

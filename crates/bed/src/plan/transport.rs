@@ -77,8 +77,8 @@ impl KernelTransport {
         differs(
             connection.protocol == Protocol::Mptcp
                 && connection.subflows.len() > 1
-                && connection.scheduler != "minrtt",
-            format!("the kernel's default scheduler takes the place of {}", connection.scheduler),
+                && !matches!(connection.scheduler.name.as_str(), "minrtt" | "linux"),
+            format!("the kernel's default scheduler takes the place of {}", connection.scheduler.name),
         );
         differs(transport.send_jitter > 0, "there is no send_jitter".to_owned());
         differs(

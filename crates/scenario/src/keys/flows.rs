@@ -30,9 +30,10 @@ pub(super) static CONNECTION: Section = Section {
         ),
         key(
             "scheduler",
-            Kind::OneOf(&["minrtt", "roundrobin"]),
+            Kind::Scheduler,
             Default("minrtt"),
-            "Which subflow sends next.",
+            "Which subflow sends next: a name, or a table with `name` and parameters. Those that reckon with energy need an \
+             [[interface]] on the path of every subflow.",
         ),
         key("traffic", Kind::Table(&TRAFFIC), Optional("ftp from 0 s on"), "What the application sends."),
         key(
@@ -68,6 +69,12 @@ static SUBFLOW: Section = Section {
             Kind::Bool,
             Default("false"),
             "Only used when no regular subflow is usable (RFC 8684 section 3.3.8).",
+        ),
+        key(
+            "weight",
+            Kind::Integer { min: 1, max: 1000 },
+            Optional("1"),
+            "Segments in a turn of the scheduler `wrr`, and only with that.",
         ),
         key(
             "start",

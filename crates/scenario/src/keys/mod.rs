@@ -79,6 +79,8 @@ pub(crate) enum Kind {
     Intervals,
     /// An algorithm, or a table of its name and parameters.
     Congestion,
+    /// A packet scheduler, or a table of its name and parameters.
+    Scheduler,
     /// A value of the other kind, or a table.
     OrTable(&'static Kind, &'static Section),
     /// A table, or "off".

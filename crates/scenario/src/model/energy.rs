@@ -2,7 +2,7 @@
 
 use anabranch_policy::energy::Radio;
 
-use super::{Hop, Scenario};
+use super::{Connection, Hop, Scenario, Subflow};
 
 /// The radio by which a node is attached to a link or medium; one of each node and link.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +57,14 @@ impl Interface {
 }
 
 impl Scenario {
+    /// The radio that a subflow of a connection goes by: of the interfaces on its path that of the node which opens the
+    /// connection, else the first of the file.
+    pub fn radio_of(&self, connection: &Connection, subflow: &Subflow) -> Option<Radio> {
+        let mut on_path = self.interfaces.iter().filter(|interface| interface.is_on(&subflow.hops));
+        let of_opener = on_path.clone().find(|interface| interface.node == connection.from);
+        of_opener.or_else(|| on_path.next()).map(|interface| interface.radio)
+    }
+
     /// Of what flows delivered, given by the indices of connections and of datagram flows, the sum over those that have
     /// an interface on a path.
     pub fn delivered_over_interfaces(

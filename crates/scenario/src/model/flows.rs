@@ -65,8 +65,8 @@ pub struct Connection {
     pub traffic: Traffic,
     /// How the transport behaves.
     pub transport: Transport,
-    /// Packet scheduler: `minrtt` or `roundrobin`.
-    pub scheduler: String,
+    /// Packet scheduler.
+    pub scheduler: Scheduler,
     /// At least one; exactly one for TCP. The first opens the connection.
     pub subflows: Vec<Subflow>,
 }
@@ -80,6 +80,8 @@ pub struct Subflow {
     pub hops: Vec<Hop>,
     /// Only used when no regular subflow is usable (RFC 8684 section 3.3.8).
     pub backup: bool,
+    /// Segments in a turn of weighted round-robin.
+    pub weight: u32,
     /// When it is opened, if that is not as soon as it may; [`Event`](super::Event)s hold that too.
     pub start: Option<Nanos>,
     /// Whether it joins when the node `to` has announced the address that it leads to (RFC 8684 section 3.4.1).
@@ -94,6 +96,15 @@ pub struct Congestion {
     /// A name of the registry.
     pub name: String,
     /// The algorithm's parameters as `algorithms/` stores them, all of them, in declaration order.
+    pub params: Vec<u32>,
+}
+
+/// A packet scheduler with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheduler {
+    /// A name of the registry.
+    pub name: String,
+    /// Its parameters as the registry stores them, all of them, in the order of the registry.
     pub params: Vec<u32>,
 }
 

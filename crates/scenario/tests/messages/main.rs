@@ -6,6 +6,7 @@ mod events;
 mod medium;
 mod overrides;
 mod relay;
+mod scheduler;
 mod structure;
 mod traffic;
 mod values;

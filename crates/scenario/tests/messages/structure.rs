@@ -218,16 +218,6 @@ names = ["R1", "R2", "D"]"#,
         r#"f.toml:6:11: transport.profile: "ns3" is not known; expected one of ns2, rfc, linux; did you mean "ns2"?"#,
     );
     edited(
-        r#"scheduler = "minrtt""#,
-        r#"scheduler = "min-rtt""#,
-        r#"f.toml:33:13: connection.flow.scheduler: "min-rtt" is not known; expected one of minrtt, roundrobin; did you mean "minrtt"?"#,
-    );
-    edited(
-        r#"scheduler = "minrtt""#,
-        r#"scheduler = "ecf""#,
-        r#"f.toml:33:13: connection.flow.scheduler: "ecf" is not known; expected one of minrtt, roundrobin"#,
-    );
-    edited(
         r#"protocol = "mptcp""#,
         r#"protocol = "udp""#,
         r#"f.toml:31:12: connection.flow.protocol: "udp" is not known; expected one of tcp, mptcp"#,

@@ -1,5 +1,6 @@
 //! The figures of a run over its window.
 
+use anabranch_policy::scheduler::Sends;
 use anabranch_record::{
     model::{Figure, Scope, Summary},
     times,
@@ -7,7 +8,7 @@ use anabranch_record::{
 use anabranch_scenario::model::{Direction, Protocol, Strips};
 
 use super::{Counts, SubflowCounts, seconds};
-use crate::{engine::heads::Key, net::LinkRef, world::World};
+use crate::{engine::heads::Key, net::LinkRef, scheduler, world::World};
 
 impl<K: Key> World<'_, K> {
     pub(super) fn summary(&self, begin: &Counts, end: &Counts) -> Summary {
@@ -87,6 +88,9 @@ impl<K: Key> World<'_, K> {
                 figure("reinjections", (opener.send.reinjections + acceptor.send.reinjections) as f64);
                 figure("duplicates", (opener.receive.duplicates + acceptor.receive.duplicates) as f64);
                 figure("out_of_order_max_bytes", held_max as f64);
+                if scheduler::info(model).sends == Sends::Copies {
+                    figure("copies", (opener.send.copies + acceptor.send.copies) as f64);
+                }
                 if let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy) {
                     let retransmissions = opener.retransmissions + acceptor.retransmissions;
                     figure("opportunistic_retransmissions", retransmissions as f64);

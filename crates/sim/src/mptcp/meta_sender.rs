@@ -45,6 +45,8 @@ pub(crate) struct MetaSender {
     remembers: bool,
     /// Reinjected segments so far.
     pub(crate) reinjections: u64,
+    /// Copies that a redundant scheduler has sent so far, the first of each segment not among them.
+    pub(crate) copies: u64,
 }
 
 impl MetaSender {
@@ -62,6 +64,7 @@ impl MetaSender {
             window_edge: 0,
             remembers,
             reinjections: 0,
+            copies: 0,
         }
     }
 
@@ -136,6 +139,22 @@ impl MetaSender {
     /// A segment that no queue asked for has been given to one more subflow.
     pub(crate) fn sent_again(&mut self, number: u64, subflow: u32) {
         self.reinjections += 1;
+        if let Some(segment) = self.get_mut(number) {
+            segment.carried_by |= 1 << subflow;
+        }
+    }
+
+    /// The first segment from this number on that a subflow has not carried, with its length.
+    pub(crate) fn not_carried(&self, from: u64, subflow: u32) -> Option<(u64, u16)> {
+        let numbers = from.max(self.una)..self.next;
+        let with_segment = numbers.filter_map(|number| self.get(number).map(|segment| (number, segment)));
+        let mut open = with_segment.filter(|(_, segment)| segment.carried_by & 1 << subflow == 0);
+        open.next().map(|(number, segment)| (number, segment.len))
+    }
+
+    /// A copy of a segment has been given to one more subflow.
+    pub(crate) fn copied(&mut self, number: u64, subflow: u32) {
+        self.copies += 1;
         if let Some(segment) = self.get_mut(number) {
             segment.carried_by |= 1 << subflow;
         }
@@ -220,6 +239,11 @@ impl MetaSender {
     /// Bytes cut and not acknowledged at the data level.
     pub(crate) fn unacknowledged_bytes(&self) -> u64 {
         self.next_byte - self.una_byte
+    }
+
+    /// What the receiver allows beyond what it has acknowledged; `u64::MAX`: everything.
+    pub(crate) fn window_bytes(&self) -> u64 {
+        if self.window_edge == u64::MAX { u64::MAX } else { self.window_edge - self.una_byte }
     }
 
     fn get(&self, number: u64) -> Option<&DataSegment> {

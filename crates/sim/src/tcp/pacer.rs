@@ -51,7 +51,7 @@ impl Pacer {
         if sender.counters.packets <= UNPACED {
             return;
         }
-        let Some(rate) = self.set_rate.or_else(|| window_rate(sender, segment)) else { return };
+        let Some(rate) = rate(Some(self), sender, segment) else { return };
         if now >= self.next {
             self.credit = now - self.next;
             self.next = now;
@@ -63,6 +63,11 @@ impl Pacer {
         self.credit -= credited;
         self.next += length - credited;
     }
+}
+
+/// The rate that a congestion control has set, else Linux's, in bytes per second; `None` before the first RTT sample.
+pub(crate) fn rate(pacer: Option<&Pacer>, sender: &Sender, segment: u16) -> Option<u64> {
+    pacer.and_then(|pacer| pacer.set_rate).or_else(|| window_rate(sender, segment))
 }
 
 /// Linux's rate for a window; `None` before the first RTT sample.

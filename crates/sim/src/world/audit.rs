@@ -8,9 +8,10 @@ use anabranch_scenario::{
     workload,
 };
 
-use super::{Phase, World};
+use super::{Connection, Phase, Side, World};
 use crate::{
     engine::heads::Key,
+    mptcp::later::Later,
     packet::{Packet, flags},
     tcp::{
         segments::{LOST, RETRANSMITTED, SACKED},
@@ -233,6 +234,31 @@ fn check_balance<K: Key>(world: &mut World<'_, K>, arrived: &[u64]) {
         assert_eq!(sent, unique + endpoint.sender.counters.retransmits, "retransmissions of {index}");
     }
     assert_eq!(world.net.sacks.in_use(), 0, "SACK blocks of packets that are gone");
+    for (number, connection) in world.connections.iter().enumerate() {
+        check_carried(world, number, connection);
+    }
+}
+
+/// Whatever has left a side more often than once at the data level is counted as a reinjection or a copy.
+fn check_carried<K: Key>(world: &World<'_, K>, number: usize, connection: &Connection) {
+    for (sender, receiver) in [(0, 1), (1, 0)] {
+        let Side { send, later, .. } = &connection.sides[sender];
+        let again = send.reinjections + send.copies;
+        let unique = |index: usize| {
+            let endpoint = &world.endpoints[index];
+            endpoint.sender.next - u64::from(endpoint.life.ended)
+        };
+        let carried: u64 = connection.endpoints(sender).map(unique).sum();
+        // What waited for a subflow that failed has been counted, and has left on another one alone.
+        let queues = matches!(later.as_deref(), Some(Later::Queues(_)));
+        let counted = if queues { carried <= send.next + again } else { carried == send.next + again };
+        assert!(counted, "{carried} segments, {} and {again} again, side {sender} of {number}", send.next);
+        let duplicates = connection.sides[receiver].receive.duplicates;
+        assert!(
+            duplicates <= again,
+            "{duplicates} came twice, {again} were sent again, side {sender} of {number}"
+        );
+    }
 }
 
 fn is_up(scenario: &Scenario, subflow: &Subflow) -> bool {

@@ -7,16 +7,13 @@
 //! buffer holds back does nothing here.
 
 use anabranch_cc::CaState;
+use anabranch_policy::scheduler::{self, Pick};
 
 use super::{Phase, World};
-use crate::{
-    engine::heads::Key,
-    scheduler::{self, Pick},
-};
+use crate::engine::heads::Key;
 
 impl<K: Key> World<'_, K> {
     /// The scheduler has nothing to give out; what can be done if that is for the receive window.
-    #[cold]
     pub(super) fn relieve(&mut self, connection: usize, side: usize) {
         let meta = &self.connections[connection].sides[side].send;
         if !meta.is_held_back() {

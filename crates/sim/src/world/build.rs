@@ -19,7 +19,9 @@ use crate::{
         timers::{TimerKind, Timers},
     },
     measure::Meter,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
+    mptcp::{
+        later::Later, meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window,
+    },
     net::{Network, build::Router},
     packet::flags,
     scheduler,
@@ -79,7 +81,7 @@ impl<'s, K: Key> World<'s, K> {
         let number = self.connections.len() as u32;
         let first = self.endpoints.len() as u32;
         let head_of_line = self.scenario.measure.head_of_line;
-        let mut sides = [side(model, head_of_line), side(model, head_of_line)];
+        let mut sides = [(); 2].map(|()| side(self.scenario, model, head_of_line));
         for (subflow, path) in model.subflows.iter().enumerate() {
             let sinks = [self.endpoints.len() as u32 + 1, self.endpoints.len() as u32];
             let there = router.add(&mut self.net, self.scenario, path.hops.iter().copied(), sinks[0]);
@@ -155,7 +157,9 @@ impl<'s, K: Key> World<'s, K> {
     }
 }
 
-fn side(model: &model::Connection, head_of_line: bool) -> Side {
+fn side(scenario: &Scenario, model: &model::Connection, head_of_line: bool) -> Side {
+    let remedy = Remedy::new(model);
+    let later = Later::new(scheduler::info(model).sends, model.subflows.len());
     Side {
         send: MetaSender::new(
             small(model.transport.segment_bytes),
@@ -166,8 +170,10 @@ fn side(model: &model::Connection, head_of_line: bool) -> Side {
         notify_at: NEVER,
         window: Window::new(&model.transport),
         groups: Vec::new(),
-        scheduler: scheduler::make(&model.scheduler),
-        remedy: Remedy::new(model),
+        scheduler: scheduler::make(scenario, model),
+        is_attended: remedy.is_some() || later.is_some(),
+        later,
+        remedy,
     }
 }
 

@@ -2,12 +2,14 @@
 
 use anabranch_cc::{Conn, Controller, MAX_PEERS, Peer};
 use anabranch_link::{Nanos, Rng};
+use anabranch_policy::scheduler::Scheduler;
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
 use crate::{
     app::Application,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
-    scheduler::Scheduler,
+    mptcp::{
+        later::Later, meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window,
+    },
     tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
 };
 
@@ -92,6 +94,10 @@ pub(crate) struct Side {
     pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
     pub(crate) scheduler: Box<dyn Scheduler + Send>,
+    /// Whether there is more to do than to ask the scheduler: with what leaves later, or about a full window.
+    pub(crate) is_attended: bool,
+    /// For schedulers that queue or copy.
+    pub(crate) later: Option<Box<Later>>,
     /// For those that do something about a full receive window.
     pub(crate) remedy: Option<Box<Remedy>>,
 }

@@ -13,7 +13,7 @@
 use anabranch_cc::Controller;
 use anabranch_scenario::model::Action;
 
-use super::{Phase, World, build};
+use super::{Phase, Side, World, build};
 use crate::{
     engine::heads::Key,
     packet::{Packet, unwrap},
@@ -64,10 +64,13 @@ impl<K: Key> World<'_, K> {
         let could_send = endpoint.phase == Phase::Established;
         endpoint.phase = Phase::Closed;
         let sender = &endpoint.sender;
-        let meta = &mut self.connections[number].sides[index & 1].send;
+        let Side { send: meta, later, .. } = &mut self.connections[number].sides[index & 1];
         for segment in sender.una..sender.next {
             let data_seq = unwrap(sender.segments.get(segment).data_seq, meta.una);
             meta.take_back(data_seq, subflow);
+        }
+        if let Some(later) = later {
+            later.take_back(subflow, meta);
         }
         if could_send {
             self.end_congestion_control(index);

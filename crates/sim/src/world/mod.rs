@@ -9,6 +9,7 @@ mod congestion;
 mod connection;
 mod handshake;
 mod input;
+mod later;
 mod lifecycle;
 mod marks;
 mod output;

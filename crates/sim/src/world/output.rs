@@ -1,12 +1,13 @@
 //! What endpoints send: data as windows and scheduler let it out, and acknowledgements.
 
 use anabranch_link::Nanos;
+use anabranch_policy::scheduler::{self, Pick};
 
-use super::{Endpoint, Phase, World, connection::Jitter};
+use super::{Connection, Endpoint, Phase, Side, World, connection::Jitter};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{NO_SACK, Packet, flags},
-    scheduler::{self, Pick},
+    scheduler::Look,
     signal::Signal,
     tcp::{
         sack::Scoreboard,
@@ -109,23 +110,11 @@ impl<K: Key> World<'_, K> {
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     pub(super) fn schedule(&mut self, connection: usize, side: usize) {
-        while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
-            let subflow = match self.pick(connection, side, segment.carried_by) {
-                Pick::Subflow(subflow) => subflow,
-                Pick::Wait => break,
-                Pick::AllCarried => {
-                    self.connections[connection].sides[side].send.give_up_reinjection();
-                    continue;
-                }
-            };
-            let index = self.connections[connection].first as usize + side + 2 * subflow;
-            let meta = &mut self.connections[connection].sides[side].send;
-            meta.sent(segment.number, segment.len, subflow as u32);
-            let last = !meta.has_more();
-            self.send_new(index, segment.number, segment.len, last);
-        }
-        if self.connections[connection].sides[side].remedy.is_some() {
-            self.relieve(connection, side);
+        loop {
+            self.give_out(connection, side);
+            if !self.connections[connection].sides[side].is_attended || !self.attend(connection, side) {
+                break;
+            }
         }
         for index in self.connections[connection].endpoints(side) {
             if self.endpoints[index].phase == Phase::Established {
@@ -139,9 +128,37 @@ impl<K: Key> World<'_, K> {
         }
     }
 
+    /// Gives segments to subflows until the scheduler waits or nothing is left.
+    #[inline(always)]
+    fn give_out(&mut self, connection: usize, side: usize) {
+        while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
+            let subflow = match self.pick(connection, side, segment.carried_by) {
+                Pick::Subflow(subflow) => subflow,
+                Pick::Queue(subflow) => {
+                    self.queue(connection, side, subflow, (segment.number, segment.len));
+                    continue;
+                }
+                Pick::Wait => break,
+                Pick::AllCarried => {
+                    self.connections[connection].sides[side].send.give_up_reinjection();
+                    continue;
+                }
+            };
+            let index = self.connections[connection].first as usize + side + 2 * subflow;
+            let meta = &mut self.connections[connection].sides[side].send;
+            meta.sent(segment.number, segment.len, subflow as u32);
+            let last = !meta.has_more();
+            self.send_new(index, segment.number, segment.len, last);
+        }
+    }
+
     fn pick(&mut self, connection: usize, side: usize, carried_by: u32) -> Pick {
         let (candidates, n) = self.candidates(connection, side, carried_by);
-        self.connections[connection].sides[side].scheduler.pick(&candidates[..n])
+        let Connection { first, sides, .. } = &mut self.connections[connection];
+        let Side { scheduler, send, later, .. } = &mut sides[side];
+        let first = *first as usize + side;
+        let look = Look { endpoints: &self.endpoints, first, send, later: later.as_deref(), now: self.now };
+        scheduler.pick(&candidates[..n], &look)
     }
 
     /// The subflows of a side as a scheduler sees them, and their number; `carried_by` have carried the segment.

@@ -4,7 +4,7 @@
 use anabranch_cc::Controller;
 use anabranch_scenario::model::Protocol;
 
-use super::{Phase, World};
+use super::{Phase, Side, World};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::unwrap,
@@ -54,9 +54,12 @@ impl<K: Key> World<'_, K> {
         let connection = &mut self.connections[endpoint.connection as usize];
         if connection.is_mptcp() && endpoint.sender.is_stale() {
             endpoint.sender.counters.failures += u32::from(!was_stale);
+            let Side { send: meta, later, .. } = &mut connection.sides[index & 1];
             for number in endpoint.sender.una..endpoint.sender.next {
-                let meta = &mut connection.sides[index & 1].send;
                 meta.reinject(unwrap(endpoint.sender.segments.get(number).data_seq, meta.una));
+            }
+            if let Some(later) = later {
+                later.take_back(endpoint.subflow, meta);
             }
         }
         self.push(index);
