@@ -33,9 +33,8 @@ pub(crate) fn make(scenario: &Scenario, model: &Connection) -> Box<dyn Scheduler
 
 /// One side of a connection, for a scheduler that asks.
 pub(crate) struct Look<'a> {
+    /// From the side's endpoint of the first subflow on; the others follow at distance 2.
     pub(crate) endpoints: &'a [Endpoint],
-    /// The side's endpoint of the first subflow; the others follow at distance 2.
-    pub(crate) first: usize,
     pub(crate) send: &'a MetaSender,
     pub(crate) later: Option<&'a Later>,
     pub(crate) now: Nanos,
@@ -43,7 +42,7 @@ pub(crate) struct Look<'a> {
 
 impl Details for Look<'_> {
     fn subflow(&self, index: usize) -> Subflow {
-        let endpoint = &self.endpoints[self.first + 2 * index];
+        let endpoint = &self.endpoints[2 * index];
         let sender = &endpoint.sender;
         Subflow {
             cwnd: sender.cwnd,

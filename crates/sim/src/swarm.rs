@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use anabranch_link::Frame as _;
-use anabranch_policy::scheduler::{self, SCHEDULERS};
+use anabranch_policy::scheduler::SCHEDULERS;
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_scenario::model::Scenario;
 use proptest::{collection::vec, option::of, prelude::*, sample::select};
@@ -199,7 +199,9 @@ impl Plan {
         let protocol = if self.tcp { "tcp" } else { "mptcp" };
         add("[[connection]]\nname = \"file\"\nfrom = \"S\"\nto = \"D\"");
         add(&format!("ip = \"{}\"", self.settings.ip));
-        add(&format!("protocol = \"{protocol}\"\nscheduler = \"{}\"", self.settings.scheduler));
+        let named = self.settings.scheduler;
+        let scheduler = if named.starts_with('{') { named.to_owned() } else { format!("\"{named}\"") };
+        add(&format!("protocol = \"{protocol}\"\nscheduler = {scheduler}"));
         let (bytes, direction) = (self.file_bytes, self.direction);
         add(&format!("traffic = {{ kind = \"file\", size = \"{bytes} B\", direction = \"{direction}\" }}"));
         for (i, path) in paths.iter().enumerate() {
@@ -243,7 +245,7 @@ impl Plan {
             add(pattern);
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
         }
-        let reckons = scheduler::find(self.settings.scheduler).is_some_and(|info| info.reckons_energy);
+        let reckons = SCHEDULERS.iter().any(|info| info.reckons_energy && named.contains(info.name));
         for i in 0..paths.len() {
             if reckons || self.metered && i == 0 {
                 let radio = ["lte", "wifi", "3g"][i % 3];
@@ -323,6 +325,17 @@ const APPLICATIONS: [&str; 9] = [
     r#"kind = "ftp", direction = "both", stop = "3 s""#,
 ];
 
+/// Schedulers with parameters at their ends.
+const SCHEDULER_TABLES: [&str; 7] = [
+    "{ name = \"roundrobin\", num_segments = 3, cwnd_limited = false }",
+    "{ name = \"emtcp\", order = \"listed\", cap = 1 }",
+    "{ name = \"otias\", queue = \"1 packet\" }",
+    "{ name = \"daps\", granularity = 1, queue = \"2 packets\" }",
+    "{ name = \"ecf\", beta = 10 }",
+    "{ name = \"ee-mptcp\", objective = \"per-power\", horizon = \"1 packet\" }",
+    "{ name = \"emptcp\", hysteresis = 0, level_gain = 1, trend_gain = 1 }",
+];
+
 /// Patterns of datagram flows.
 const PATTERNS: [&str; 3] =
     ["", "pattern = \"poisson\"", "pattern = \"exponential\"\nmean_on = \"90 ms\"\nmean_off = \"40 ms\""];
@@ -332,7 +345,7 @@ fn algorithms() -> Vec<&'static str> {
 }
 
 fn schedulers() -> Vec<&'static str> {
-    SCHEDULERS.iter().map(|info| info.name).collect()
+    SCHEDULERS.iter().map(|info| info.name).chain(SCHEDULER_TABLES).collect()
 }
 
 fn path() -> impl Strategy<Value = Path> {

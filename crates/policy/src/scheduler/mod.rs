@@ -10,6 +10,7 @@
 //! same on every machine.
 
 mod blest;
+mod daps;
 mod dedicated;
 mod dmptcp;
 mod ecf;
@@ -19,6 +20,7 @@ mod emtcp;
 mod es;
 mod linux;
 mod minrtt;
+mod otias;
 mod redundant;
 mod registry;
 mod roundrobin;

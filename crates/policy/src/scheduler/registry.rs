@@ -1,8 +1,8 @@
 //! The registry of schedulers: names, parameters and what each asks of its host.
 
 use super::{
-    Scheduler, blest, dedicated, dmptcp, ecf, ee, emptcp, emtcp, es, linux, minrtt, redundant, roundrobin,
-    weighted,
+    Scheduler, blest, daps, dedicated, dmptcp, ecf, ee, emptcp, emtcp, es, linux, minrtt, otias, redundant,
+    roundrobin, weighted,
 };
 use crate::energy::Linear;
 
@@ -128,6 +128,8 @@ pub static SCHEDULERS: &[SchedulerInfo] = &[
     dmptcp::INFO,
     es::INFO,
     ee::INFO,
+    otias::INFO,
+    daps::INFO,
 ];
 
 /// The scheduler of that name.

@@ -14,7 +14,7 @@ fn a_name_that_is_near_another_brings_that_and_one_that_is_not_the_list() {
     edited(
         MINRTT,
         r#"scheduler = "quick""#,
-        r#"f.toml:33:13: connection.flow.scheduler: no scheduler is called "quick"; expected one of minrtt, roundrobin, wrr, linux, redundant, blest, ecf, dedicated, emtcp, emptcp, dmptcp, es-mptcp, ee-mptcp"#,
+        r#"f.toml:33:13: connection.flow.scheduler: no scheduler is called "quick"; expected one of minrtt, roundrobin, wrr, linux, redundant, blest, ecf, dedicated, emtcp, emptcp, dmptcp, es-mptcp, ee-mptcp, otias, daps"#,
     );
     edited(
         MINRTT,

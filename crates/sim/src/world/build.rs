@@ -46,6 +46,7 @@ impl<'s, K: Key> World<'s, K> {
             relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
+            candidates: Default::default(),
             idle: Box::new(Idle::default()),
         };
         let mut router = Router::default();

@@ -3,7 +3,7 @@
 use anabranch_policy::scheduler::eligible;
 
 use super::{Phase, World};
-use crate::engine::heads::Key;
+use crate::{engine::heads::Key, tcp::sender::Next};
 
 impl<K: Key> World<'_, K> {
     /// The scheduler has nothing to give out at the moment; says whether something has left since, so that it may have.
@@ -90,6 +90,6 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
         let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(self.now).is_some());
-        usable && !pauses && endpoint.sender.can_send_new()
+        usable && !pauses && endpoint.sender.next_to_send() == Next::New
     }
 }

@@ -19,6 +19,7 @@ mod timeouts;
 use std::sync::atomic::Ordering;
 
 use anabranch_link::{NEVER, Nanos};
+use anabranch_policy::scheduler::Candidate;
 use anabranch_scenario::model::Scenario;
 
 pub(crate) use self::connection::{Connection, Endpoint, Phase, Side};
@@ -54,6 +55,8 @@ pub(crate) struct World<'s, K> {
     pub(crate) relays: Vec<Relay>,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
+    /// Subflows as a scheduler is shown them.
+    candidates: [Candidate; output::MOST_SUBFLOWS],
     /// Stands in for peers and words where nothing is coupled.
     idle: Box<Idle>,
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A data-level segment remembers in one word which subflows have carried it.
-const MOST_SUBFLOWS: usize = 32;
+pub(super) const MOST_SUBFLOWS: usize = 32;
 
 impl<K: Key> World<'_, K> {
     /// Sends what the windows of an endpoint's connection allow, after something has changed at `index`.
@@ -153,16 +153,17 @@ impl<K: Key> World<'_, K> {
     }
 
     fn pick(&mut self, connection: usize, side: usize, carried_by: u32) -> Pick {
-        let (candidates, n) = self.candidates(connection, side, carried_by);
-        let Connection { first, sides, .. } = &mut self.connections[connection];
+        let Self { connections, endpoints, candidates, now, .. } = self;
+        let Connection { first, subflows, sides, .. } = &mut connections[connection];
+        let (first, n) = (*first as usize + side, *subflows as usize);
+        let candidates = &mut candidates[..n];
+        fill(candidates, &mut endpoints[first..], carried_by, *now);
         let Side { scheduler, send, later, .. } = &mut sides[side];
-        let first = *first as usize + side;
-        let look = Look { endpoints: &self.endpoints, first, send, later: later.as_deref(), now: self.now };
-        scheduler.pick(&candidates[..n], &look)
+        let look = Look { endpoints: &endpoints[first..], send, later: later.as_deref(), now: *now };
+        scheduler.pick(candidates, &look)
     }
 
     /// The subflows of a side as a scheduler sees them, and their number; `carried_by` have carried the segment.
-    #[inline(always)]
     pub(super) fn candidates(
         &mut self,
         connection: usize,
@@ -170,20 +171,9 @@ impl<K: Key> World<'_, K> {
         carried_by: u32,
     ) -> ([scheduler::Candidate; MOST_SUBFLOWS], usize) {
         let connection = &self.connections[connection];
+        let (first, n) = (connection.first as usize + side, connection.subflows as usize);
         let mut candidates = [scheduler::Candidate::default(); MOST_SUBFLOWS];
-        let n = connection.subflows as usize;
-        for (subflow, index) in connection.endpoints(side).enumerate() {
-            let endpoint = &mut self.endpoints[index];
-            let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
-            let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(self.now).is_some());
-            candidates[subflow] = scheduler::Candidate {
-                usable,
-                has_room: usable && !pauses && endpoint.sender.can_send_new(),
-                backup: endpoint.backup,
-                carried: carried_by & (1 << subflow) != 0,
-                srtt8_us: endpoint.sender.rtt.srtt8_us,
-            };
-        }
+        fill(&mut candidates[..n], &mut self.endpoints[first..], carried_by, self.now);
         (candidates, n)
     }
 
@@ -327,6 +317,23 @@ impl<K: Key> World<'_, K> {
             watch.sent((self.now, at), index, &make(), &self.net.sacks, sender);
         }
         self.net.send(at, self.endpoints[index].route, bytes, make);
+    }
+}
+
+/// The subflows of a side as a scheduler sees them; `endpoints` begin with the side's of the first subflow.
+#[inline(always)]
+fn fill(candidates: &mut [scheduler::Candidate], endpoints: &mut [Endpoint], carried_by: u32, now: Nanos) {
+    for (subflow, candidate) in candidates.iter_mut().enumerate() {
+        let endpoint = &mut endpoints[2 * subflow];
+        let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
+        let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(now).is_some());
+        *candidate = scheduler::Candidate {
+            usable,
+            has_room: usable && !pauses && endpoint.sender.can_send_new(),
+            backup: endpoint.backup,
+            carried: carried_by & (1 << subflow) != 0,
+            srtt8_us: endpoint.sender.rtt.srtt8_us,
+        };
     }
 }
 
