@@ -500,6 +500,39 @@ power = { b = "52 nJ/bit", theta = "1288 mW", alpha_up = "438.39 nJ/bit", alpha_
 }
 
 #[test]
+fn a_subflow_goes_by_the_radio_of_the_opener_else_by_the_first_on_its_path() {
+    let links =
+        [wire("ab", "A", "B"), wire("bd", "B", "D"), wire("ac", "A", "C"), wire("cd", "C", "D")].concat();
+    let flow = r#"
+[[connection]]
+name = "flow"
+from = "A"
+to = "D"
+protocol = "mptcp"
+congestion = "reno"
+scheduler = { name = "emtcp", order = "listed", cap = 500 }
+subflow = [{ via = ["B"] }, { via = ["C"] }]
+[[interface]]
+node = "D"
+link = "bd"
+radio = "3g"
+[[interface]]
+node = "A"
+link = "ab"
+radio = "wifi"
+[[interface]]
+node = "D"
+link = "cd"
+radio = "lte"
+"#;
+    let scenario = scenario(&[HEAD, &links, flow]);
+    let flow = &scenario.connections[0];
+    let radios: Vec<_> = flow.subflows.iter().map(|subflow| scenario.radio_of(flow, subflow)).collect();
+    assert_eq!(radios, [Some(Radio::WIFI), Some(Radio::LTE)]);
+    assert_eq!((flow.scheduler.name.as_str(), flow.scheduler.params.as_slice()), ("emtcp", &[1, 500][..]));
+}
+
+#[test]
 fn what_flows_over_an_interface_is_told_from_the_rest() {
     let links = wire("ab", "A", "B") + &wire("cd", "C", "D");
     let flows = r#"
