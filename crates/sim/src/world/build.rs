@@ -44,6 +44,7 @@ impl<'s, K: Key> World<'s, K> {
             relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
+            candidates: Vec::new(),
             idle: Box::new(Idle::default()),
         };
         let mut router = Router::default();

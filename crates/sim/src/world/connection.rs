@@ -140,7 +140,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Endpoints of one side, in the order of the subflows.
     pub(crate) fn endpoints(&self, side: usize) -> impl Iterator<Item = usize> + use<> {
-        (self.first as usize + side..).step_by(2).take(self.subflows as usize)
+        let first = self.first as usize + side;
+        (0..self.subflows as usize).map(move |subflow| first + 2 * subflow)
     }
 
     pub(crate) fn is_mptcp(&self) -> bool {
