@@ -55,13 +55,26 @@ impl<K: Key> World<'_, K> {
 
     /// An endpoint can send from now on: congestion control begins, and its peers hear of it.
     pub(super) fn begin_congestion_control(&mut self, index: usize) {
+        if self.endpoints[index].life.only_listens {
+            return;
+        }
         let nothing = Absorbed::default();
         self.congestion(index, &nothing, None, Controller::init);
         self.tell_peers(index, Controller::peer_join);
     }
 
+    /// An endpoint can send no more, and its peers hear that it has gone.
+    pub(super) fn end_congestion_control(&mut self, index: usize) {
+        if self.endpoints[index].life.only_listens {
+            return;
+        }
+        let nothing = Absorbed::default();
+        self.congestion(index, &nothing, None, Controller::release);
+        self.tell_peers(index, Controller::peer_leave);
+    }
+
     /// Tells the coupled peers of an endpoint that it has come or gone.
-    pub(super) fn tell_peers(&mut self, index: usize, event: fn(&mut Controller, Context<'_>, &mut Out)) {
+    fn tell_peers(&mut self, index: usize, event: fn(&mut Controller, Context<'_>, &mut Out)) {
         let Some((group, _)) = self.endpoints[index].coupled else { return };
         let side = &mut self.connections[self.endpoints[index].connection as usize].sides[index & 1];
         let group = &mut side.groups[group as usize];

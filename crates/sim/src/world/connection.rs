@@ -64,6 +64,8 @@ pub(crate) struct Life {
     pub(crate) absent: bool,
     /// It announces its address (RFC 8684 section 3.4.1).
     pub(crate) announces: bool,
+    /// It would be coupled, but its side has never anything to send: no congestion control begins here.
+    pub(crate) only_listens: bool,
 }
 
 /// Random processing time before each data packet.
