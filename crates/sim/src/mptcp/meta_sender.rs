@@ -353,6 +353,18 @@ mod tests {
     }
 
     #[test]
+    fn the_memory_of_a_burst_is_given_back_when_all_of_it_is_acknowledged() {
+        let mut sender = sender(None);
+        sender.write(Some(100_000));
+        while send(&mut sender, 0).is_some() {}
+        assert!(sender.outstanding.capacity() >= 100);
+        sender.acknowledged(99, None);
+        assert_eq!((sender.candidate(), sender.outstanding.len()), (None, 1), "one is under way");
+        sender.acknowledged(100, None);
+        assert_eq!((sender.candidate(), sender.outstanding.capacity()), (None, 0));
+    }
+
+    #[test]
     fn what_is_acknowledged_is_not_reinjected() {
         let mut sender = sender(None);
         sender.write(None);

@@ -186,6 +186,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_side_that_never_sends_keeps_no_slots_for_coupling() {
+        for (direction, groups) in [("upload", [1, 0]), ("download", [0, 1]), ("both", [1, 1])] {
+            let text = format!(
+                r#"
+                name = "silent"
+                duration = "1 s"
+                node = [{{ names = ["S", "D"] }}]
+                link = [{{ between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" }}]
+                [[connection]]
+                name = "flow"
+                from = "S"
+                to = "D"
+                protocol = "mptcp"
+                congestion = "lia"
+                traffic = {{ kind = "file", size = "10 kB", direction = "{direction}" }}
+                subflow = [{{ name = "0" }}]"#
+            );
+            let loaded = anabranch_scenario::load(&text, "silent.toml", &[]);
+            let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+            let world = World::<u64>::new(&scenario, 1);
+            assert_eq!(
+                world.connections[0].sides.each_ref().map(|side| side.groups.len()),
+                groups,
+                "{direction}"
+            );
+        }
+    }
+
+    #[test]
     fn a_rate_that_congestion_control_sets_is_kept_by_the_pacer_though_the_scenario_does_not_ask_for_pacing()
     {
         let text = r#"
