@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
+/// Segments for which memory stays when none is outstanding.
+const KEPT: usize = 16;
+
 /// A data-level segment that has been sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct DataSegment {
-    /// First byte.
-    offset: u64,
     len: u16,
     queued_again: bool,
     /// One bit per subflow that has carried it.
@@ -108,6 +109,7 @@ impl MetaSender {
     }
 
     /// What is to be sent next: reinjections before new data.
+    #[inline]
     pub(crate) fn candidate(&mut self) -> Option<Candidate> {
         while let Some(&number) = self.reinject.front() {
             if let Some(segment) = self.get(number) {
@@ -116,8 +118,21 @@ impl MetaSender {
             }
             self.reinject.pop_front();
         }
-        let len = self.next_len()?;
+        let Some(len) = self.next_len() else {
+            self.give_back();
+            return None;
+        };
         Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
+    }
+
+    /// Nothing is to be sent: if nothing is under way either, the memory of a burst is given back.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self) {
+        if self.outstanding.is_empty() && self.outstanding.capacity() > KEPT {
+            self.outstanding = VecDeque::new();
+            self.reinject = VecDeque::new();
+        }
     }
 
     /// Whether nothing but the receiver's window keeps the next new segment back.
@@ -164,12 +179,7 @@ impl MetaSender {
             return;
         }
         if self.remembers {
-            self.outstanding.push_back(DataSegment {
-                offset: self.next_byte,
-                len,
-                queued_again: false,
-                carried_by: 1 << subflow,
-            });
+            self.outstanding.push_back(DataSegment { len, queued_again: false, carried_by: 1 << subflow });
         }
         self.next += 1;
         self.next_byte += u64::from(len);
@@ -234,7 +244,7 @@ impl MetaSender {
     pub(crate) fn acknowledged(&mut self, number: u64, window: Option<u32>) {
         while self.una < number {
             let segment = self.outstanding.pop_front().expect("only what was sent is acknowledged");
-            self.una_byte = segment.offset + u64::from(segment.len);
+            self.una_byte += u64::from(segment.len);
             self.una += 1;
         }
         if number == self.una {
@@ -340,6 +350,18 @@ mod tests {
         sender.reinject(0);
         assert_eq!(send(&mut sender, 1), Some(0));
         assert_eq!(sender.reinjections, 1);
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_is_given_back_when_all_of_it_is_acknowledged() {
+        let mut sender = sender(None);
+        sender.write(Some(100_000));
+        while send(&mut sender, 0).is_some() {}
+        assert!(sender.outstanding.capacity() >= 100);
+        sender.acknowledged(99, None);
+        assert_eq!((sender.candidate(), sender.outstanding.len()), (None, 1), "one is under way");
+        sender.acknowledged(100, None);
+        assert_eq!((sender.candidate(), sender.outstanding.capacity()), (None, 0));
     }
 
     #[test]

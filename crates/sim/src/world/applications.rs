@@ -103,6 +103,8 @@ impl<K: Key> World<'_, K> {
             self.end_idleness(index);
         }
         let connection = &mut self.connections[number];
+        let first = &self.endpoints[connection.first as usize + side];
+        assert!(!first.life.only_listens, "an application writes where none was expected to");
         connection.wrote_at[side] = self.now;
         connection.sides[side].send.write_more(bytes);
         let mut endpoints = connection.endpoints(side);

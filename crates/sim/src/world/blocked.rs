@@ -23,10 +23,12 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let Some(oldest) = meta.oldest() else { return };
-        let (candidates, n) = self.candidates(connection, side, oldest.carried_by);
-        let Pick::Subflow(fast) = scheduler::fastest(&candidates[..n]) else { return };
-        for slow in (0..n).filter(|slow| candidates[*slow].carried) {
-            if candidates[slow].srtt8_us > candidates[fast].srtt8_us {
+        self.survey(connection, side);
+        self.mark_carriers(oldest.carried_by);
+        let Pick::Subflow(fast) = scheduler::fastest(&self.candidates) else { return };
+        for slow in 0..self.candidates.len() {
+            let (other, fastest) = (&self.candidates[slow], &self.candidates[fast]);
+            if other.carried && other.srtt8_us > fastest.srtt8_us {
                 self.penalise(connection, side, slow);
             }
         }

@@ -26,6 +26,9 @@ use crate::{
     tcp::{ecn::Ecn, receiver::Receiver, sender::Sender},
 };
 
+/// The direction of traffic for which a side has nothing to send: the opener, then the other one.
+const SILENT: [Direction; 2] = [Direction::Download, Direction::Upload];
+
 impl<'s, K: Key> World<'s, K> {
     /// The world of a scenario with a seed, before its first event.
     pub(crate) fn new(scenario: &'s Scenario, seed: u64) -> Self {
@@ -44,6 +47,7 @@ impl<'s, K: Key> World<'s, K> {
             relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
+            candidates: Vec::new(),
             idle: Box::new(Idle::default()),
         };
         let mut router = Router::default();
@@ -87,7 +91,11 @@ impl<'s, K: Key> World<'s, K> {
             let back = router.add(&mut self.net, self.scenario, back, sinks[1]);
             for (side, route) in [there, back].into_iter().enumerate() {
                 let index = self.endpoints.len() as u32;
-                let coupled = join_group(&mut sides[side].groups, model, subflow, index);
+                let couples = couples(model, subflow);
+                let only_listens = couples && model.traffic.direction() == SILENT[side];
+                let coupled = (couples && !only_listens)
+                    .then(|| join_group(&mut sides[side].groups, model, subflow, index))
+                    .flatten();
                 let sends = side == 0 || model.traffic.direction() != Direction::Upload;
                 let jitter = (sends && model.transport.send_jitter > 0).then(|| {
                     let way = if side == 0 { "" } else { "/down" };
@@ -99,6 +107,7 @@ impl<'s, K: Key> World<'s, K> {
                 });
                 let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
                 endpoint.stripped = stripped(self.scenario, &path.hops);
+                endpoint.life.only_listens = only_listens;
                 self.endpoints.push(endpoint);
             }
         }
@@ -110,7 +119,7 @@ impl<'s, K: Key> World<'s, K> {
         let direction = model.traffic.direction();
         let wants = [direction != Direction::Upload, direction != Direction::Download]
             .map(|receives| if receives { wants } else { NEVER });
-        for (side, silent) in [Direction::Download, Direction::Upload].into_iter().enumerate() {
+        for (side, silent) in SILENT.into_iter().enumerate() {
             if direction != silent {
                 sides[side].send.write(ready);
             }
@@ -229,6 +238,13 @@ fn stripped(scenario: &Scenario, hops: &[Hop]) -> u16 {
     hops.iter().fold(0, |all, hop| all | of_hop(hop))
 }
 
+/// Whether a subflow's algorithm couples it with others.
+fn couples(model: &model::Connection, subflow: usize) -> bool {
+    let wanted = &model.subflows[subflow].congestion.name;
+    let algorithm = anabranch_cc::find(wanted).expect("the scenario checked the name");
+    algorithm.coupling() != Coupling::Single && model.protocol == Protocol::Mptcp
+}
+
 /// The group and slot of a subflow whose algorithm couples; beyond eight it runs uncoupled.
 fn join_group(
     groups: &mut Vec<Group>,
@@ -237,10 +253,6 @@ fn join_group(
     endpoint: u32,
 ) -> Option<(u32, u8)> {
     let wanted = &model.subflows[subflow].congestion.name;
-    let algorithm = anabranch_cc::find(wanted).expect("the scenario checked the name");
-    if algorithm.coupling() == Coupling::Single || model.protocol == Protocol::Tcp {
-        return None;
-    }
     let mut names: BTreeMap<&str, u32> = BTreeMap::new();
     for path in &model.subflows[..=subflow] {
         let next = names.len() as u32;

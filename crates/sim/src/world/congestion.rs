@@ -55,13 +55,26 @@ impl<K: Key> World<'_, K> {
 
     /// An endpoint can send from now on: congestion control begins, and its peers hear of it.
     pub(super) fn begin_congestion_control(&mut self, index: usize) {
+        if self.endpoints[index].life.only_listens {
+            return;
+        }
         let nothing = Absorbed::default();
         self.congestion(index, &nothing, None, Controller::init);
         self.tell_peers(index, Controller::peer_join);
     }
 
+    /// An endpoint can send no more, and its peers hear that it has gone.
+    pub(super) fn end_congestion_control(&mut self, index: usize) {
+        if self.endpoints[index].life.only_listens {
+            return;
+        }
+        let nothing = Absorbed::default();
+        self.congestion(index, &nothing, None, Controller::release);
+        self.tell_peers(index, Controller::peer_leave);
+    }
+
     /// Tells the coupled peers of an endpoint that it has come or gone.
-    pub(super) fn tell_peers(&mut self, index: usize, event: fn(&mut Controller, Context<'_>, &mut Out)) {
+    fn tell_peers(&mut self, index: usize, event: fn(&mut Controller, Context<'_>, &mut Out)) {
         let Some((group, _)) = self.endpoints[index].coupled else { return };
         let side = &mut self.connections[self.endpoints[index].connection as usize].sides[index & 1];
         let group = &mut side.groups[group as usize];
@@ -171,6 +184,35 @@ fn apply(endpoint: &mut Endpoint, out: &Out) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_side_that_never_sends_keeps_no_slots_for_coupling() {
+        for (direction, groups) in [("upload", [1, 0]), ("download", [0, 1]), ("both", [1, 1])] {
+            let text = format!(
+                r#"
+                name = "silent"
+                duration = "1 s"
+                node = [{{ names = ["S", "D"] }}]
+                link = [{{ between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" }}]
+                [[connection]]
+                name = "flow"
+                from = "S"
+                to = "D"
+                protocol = "mptcp"
+                congestion = "lia"
+                traffic = {{ kind = "file", size = "10 kB", direction = "{direction}" }}
+                subflow = [{{ name = "0" }}]"#
+            );
+            let loaded = anabranch_scenario::load(&text, "silent.toml", &[]);
+            let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+            let world = World::<u64>::new(&scenario, 1);
+            assert_eq!(
+                world.connections[0].sides.each_ref().map(|side| side.groups.len()),
+                groups,
+                "{direction}"
+            );
+        }
+    }
 
     #[test]
     fn a_rate_that_congestion_control_sets_is_kept_by_the_pacer_though_the_scenario_does_not_ask_for_pacing()

@@ -64,6 +64,8 @@ pub(crate) struct Life {
     pub(crate) absent: bool,
     /// It announces its address (RFC 8684 section 3.4.1).
     pub(crate) announces: bool,
+    /// It would be coupled, but its side has never anything to send: no congestion control begins here.
+    pub(crate) only_listens: bool,
 }
 
 /// Random processing time before each data packet.
@@ -140,7 +142,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Endpoints of one side, in the order of the subflows.
     pub(crate) fn endpoints(&self, side: usize) -> impl Iterator<Item = usize> + use<> {
-        (self.first as usize + side..).step_by(2).take(self.subflows as usize)
+        let first = self.first as usize + side;
+        (0..self.subflows as usize).map(move |subflow| first + 2 * subflow)
     }
 
     pub(crate) fn is_mptcp(&self) -> bool {

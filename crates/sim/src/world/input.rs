@@ -5,7 +5,7 @@ use anabranch_cc::{CaState, Controller, Kind};
 use super::World;
 use crate::{
     engine::{heads::Key, timers::TimerKind},
-    packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
+    packet::{MAX_SACK_BLOCKS, NO_SACK, Packet, SackBlocks, flags, unwrap},
     tcp::{
         ack::{Absorbed, Ack, Verdict},
         receiver::{Arrival, Receiver},
@@ -141,16 +141,17 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let number = unwrap(packet.ack, endpoint.sender.una);
         assert!(number <= endpoint.sender.next, "an acknowledgement of what was never sent");
-        let mut ranges = [(0, 0); MAX_SACK_BLOCKS];
-        let blocks = self.net.sacks.take(packet.sack);
+        let ranges;
+        let sacks = if packet.sack == NO_SACK {
+            &[]
+        } else {
+            let blocks = self.net.sacks.take(packet.sack);
+            ranges = ranges_of(&blocks, endpoint.sender.una);
+            &ranges[..usize::from(blocks.len)]
+        };
         if packet.flags & (flags::DATA | flags::ABOUT_WINDOW) == 0 {
             endpoint.receiver.note_timestamp(packet.tsval);
         }
-        for (range, &(from, to)) in ranges.iter_mut().zip(blocks.as_slice()) {
-            let from = unwrap(from, endpoint.sender.una);
-            *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));
-        }
-        let sacks = &ranges[..usize::from(blocks.len)];
         // RFC 8684 section 3.4: a packet that signals something is no duplicate acknowledgement.
         let pure = packet.flags & (flags::DATA | flags::ABOUT_WINDOW | flags::SIGNAL) == 0;
         let ack = Ack { number, sacks, pure, echo_us: packet.tsecr, now_us };
@@ -291,4 +292,12 @@ impl<K: Key> World<'_, K> {
             self.open_joins(number);
         }
     }
+}
+
+/// SACK blocks as ranges of segments, which are near `una`.
+fn ranges_of(blocks: &SackBlocks, una: u64) -> [(u64, u64); MAX_SACK_BLOCKS] {
+    blocks.blocks.map(|(from, to)| {
+        let first = unwrap(from, una);
+        (first, first + u64::from(to.wrapping_sub(from)))
+    })
 }

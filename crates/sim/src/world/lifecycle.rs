@@ -10,7 +10,6 @@
 //! data waits for the next one. A reset, MP_PRIO and REMOVE_ADDR are sent once and may be lost, as RFC 8684 has no answer
 //! to them: an end that has not heard of a reset is reset again when it sends something.
 
-use anabranch_cc::Controller;
 use anabranch_scenario::model::Action;
 
 use super::{Phase, World, build};
@@ -18,7 +17,6 @@ use crate::{
     engine::heads::Key,
     packet::{Packet, unwrap},
     signal::Signal,
-    tcp::ack::Absorbed,
 };
 
 impl<K: Key> World<'_, K> {
@@ -86,13 +84,6 @@ impl<K: Key> World<'_, K> {
         if self.connections[number].is_mptcp() {
             self.schedule(number, index & 1);
         }
-    }
-
-    /// The peers of an endpoint hear that it has gone.
-    fn end_congestion_control(&mut self, index: usize) {
-        let nothing = Absorbed::default();
-        self.congestion(index, &nothing, None, Controller::release);
-        self.tell_peers(index, Controller::peer_leave);
     }
 
     /// The address of a subflow is gone: it is dead at this end, and the others tell the peer.

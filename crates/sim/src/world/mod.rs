@@ -32,6 +32,7 @@ use crate::{
     measure::Meter,
     net::Network,
     packet::{Packet, flags},
+    scheduler::Candidate,
     signal::Signal,
     watch::Watch,
 };
@@ -53,6 +54,8 @@ pub(crate) struct World<'s, K> {
     pub(crate) relays: Vec<Relay>,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
+    /// Scratch: the subflows as a scheduler sees them.
+    candidates: Vec<Candidate>,
     /// Stands in for peers and words where nothing is coupled.
     idle: Box<Idle>,
 }

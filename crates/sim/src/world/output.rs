@@ -6,7 +6,7 @@ use super::{Endpoint, Phase, World, connection::Jitter};
 use crate::{
     engine::{heads::Key, timers::TimerKind},
     packet::{NO_SACK, Packet, flags},
-    scheduler::{self, Pick},
+    scheduler::{Candidate, Pick},
     signal::Signal,
     tcp::{
         sack::Scoreboard,
@@ -14,9 +14,6 @@ use crate::{
         sender::{Method, Next},
     },
 };
-
-/// A data-level segment remembers in one word which subflows have carried it.
-const MOST_SUBFLOWS: usize = 32;
 
 impl<K: Key> World<'_, K> {
     /// Sends what the windows of an endpoint's connection allow, after something has changed at `index`.
@@ -30,7 +27,7 @@ impl<K: Key> World<'_, K> {
     }
 
     /// MPTCP, and what a relay writes to.
-    #[inline]
+    #[inline(never)]
     fn push_otherwise(&mut self, index: usize) {
         let number = self.endpoints[index].connection as usize;
         self.push_alone(number, index);
@@ -40,18 +37,24 @@ impl<K: Key> World<'_, K> {
     }
 
     /// Sends without asking a relay for more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_alone(&mut self, number: usize, index: usize) {
         if self.connections[number].is_mptcp() {
             self.retransmit(index);
             self.schedule(number, index & 1);
         } else {
-            self.push_single(index);
+            self.push_fed(index);
         }
     }
 
+    /// TCP that a relay writes to.
+    #[inline(never)]
+    fn push_fed(&mut self, index: usize) {
+        self.push_single(index);
+    }
+
     /// TCP: the only subflow takes all.
-    #[inline]
+    #[inline(always)]
     fn push_single(&mut self, index: usize) {
         loop {
             match self.endpoints[index].sender.next_to_send() {
@@ -109,20 +112,26 @@ impl<K: Key> World<'_, K> {
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     pub(super) fn schedule(&mut self, connection: usize, side: usize) {
-        while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
-            let subflow = match self.pick(connection, side, segment.carried_by) {
-                Pick::Subflow(subflow) => subflow,
-                Pick::Wait => break,
-                Pick::AllCarried => {
-                    self.connections[connection].sides[side].send.give_up_reinjection();
-                    continue;
+        let mut next = self.connections[connection].sides[side].send.candidate();
+        if next.is_some() {
+            self.survey(connection, side);
+        }
+        while let Some(segment) = next {
+            self.mark_carriers(segment.carried_by);
+            match self.connections[connection].sides[side].scheduler.pick(&self.candidates) {
+                Pick::Subflow(subflow) => {
+                    let index = self.connections[connection].first as usize + side + 2 * subflow;
+                    let meta = &mut self.connections[connection].sides[side].send;
+                    meta.sent(segment.number, segment.len, subflow as u32);
+                    let last = !meta.has_more();
+                    self.send_new(index, segment.number, segment.len, last);
+                    // What the others may send has not changed.
+                    self.candidates[subflow] = candidate(&mut self.endpoints[index], self.now);
                 }
-            };
-            let index = self.connections[connection].first as usize + side + 2 * subflow;
-            let meta = &mut self.connections[connection].sides[side].send;
-            meta.sent(segment.number, segment.len, subflow as u32);
-            let last = !meta.has_more();
-            self.send_new(index, segment.number, segment.len, last);
+                Pick::Wait => break,
+                Pick::AllCarried => self.connections[connection].sides[side].send.give_up_reinjection(),
+            }
+            next = self.connections[connection].sides[side].send.candidate();
         }
         if self.connections[connection].sides[side].remedy.is_some() {
             self.relieve(connection, side);
@@ -139,35 +148,20 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    fn pick(&mut self, connection: usize, side: usize, carried_by: u32) -> Pick {
-        let (candidates, n) = self.candidates(connection, side, carried_by);
-        self.connections[connection].sides[side].scheduler.pick(&candidates[..n])
+    /// Puts the subflows of a side, as a scheduler sees them, into `candidates`.
+    #[inline]
+    pub(super) fn survey(&mut self, connection: usize, side: usize) {
+        let subflows = self.connections[connection].endpoints(side);
+        self.candidates.clear();
+        self.candidates.extend(subflows.map(|index| candidate(&mut self.endpoints[index], self.now)));
     }
 
-    /// The subflows of a side as a scheduler sees them, and their number; `carried_by` have carried the segment.
-    #[inline(always)]
-    pub(super) fn candidates(
-        &mut self,
-        connection: usize,
-        side: usize,
-        carried_by: u32,
-    ) -> ([scheduler::Candidate; MOST_SUBFLOWS], usize) {
-        let connection = &self.connections[connection];
-        let mut candidates = [scheduler::Candidate::default(); MOST_SUBFLOWS];
-        let n = connection.subflows as usize;
-        for (subflow, index) in connection.endpoints(side).enumerate() {
-            let endpoint = &mut self.endpoints[index];
-            let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
-            let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(self.now).is_some());
-            candidates[subflow] = scheduler::Candidate {
-                usable,
-                has_room: usable && !pauses && endpoint.sender.can_send_new(),
-                backup: endpoint.backup,
-                carried: carried_by & (1 << subflow) != 0,
-                srtt8_us: endpoint.sender.rtt.srtt8_us,
-            };
+    /// The segment that is to be sent has been carried by these subflows, one bit each.
+    #[inline]
+    pub(super) fn mark_carriers(&mut self, carried_by: u32) {
+        for (subflow, candidate) in self.candidates.iter_mut().enumerate() {
+            candidate.carried = carried_by & (1 << subflow) != 0;
         }
-        (candidates, n)
     }
 
     /// The window has room but nothing is there to fill it.
@@ -310,6 +304,19 @@ impl<K: Key> World<'_, K> {
             watch.sent((self.now, at), index, &make(), &self.net.sacks, sender);
         }
         self.net.send(at, self.endpoints[index].route, bytes, make);
+    }
+}
+
+/// An endpoint as a scheduler sees it.
+fn candidate(endpoint: &mut Endpoint, now: Nanos) -> Candidate {
+    let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
+    let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(now).is_some());
+    Candidate {
+        usable,
+        has_room: usable && !pauses && endpoint.sender.can_send_new(),
+        backup: endpoint.backup,
+        carried: false,
+        srtt8_us: endpoint.sender.rtt.srtt8_us,
     }
 }
 
