@@ -1,8 +1,6 @@
 //! From a scenario to a world at time zero.
 
-use std::collections::BTreeMap;
-
-use anabranch_cc::{Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
+use anabranch_cc::{Algorithm, Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
 use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Strips, Traffic};
 
@@ -91,11 +89,11 @@ impl<'s, K: Key> World<'s, K> {
             let back = router.add(&mut self.net, self.scenario, back, sinks[1]);
             for (side, route) in [there, back].into_iter().enumerate() {
                 let index = self.endpoints.len() as u32;
-                let couples = couples(model, subflow);
-                let only_listens = couples && model.traffic.direction() == SILENT[side];
-                let coupled = (couples && !only_listens)
-                    .then(|| join_group(&mut sides[side].groups, model, subflow, index))
-                    .flatten();
+                let couples = coupling_algorithm(model, subflow);
+                let only_listens = couples.is_some() && model.traffic.direction() == SILENT[side];
+                let coupled = couples
+                    .filter(|_| !only_listens)
+                    .map(|algorithm| join_group(&mut sides[side].groups, algorithm, index));
                 let sends = side == 0 || model.traffic.direction() != Direction::Upload;
                 let jitter = (sends && model.transport.send_jitter > 0).then(|| {
                     let way = if side == 0 { "" } else { "/down" };
@@ -238,40 +236,32 @@ fn stripped(scenario: &Scenario, hops: &[Hop]) -> u16 {
     hops.iter().fold(0, |all, hop| all | of_hop(hop))
 }
 
-/// Whether a subflow's algorithm couples it with others.
-fn couples(model: &model::Connection, subflow: usize) -> bool {
+/// The algorithm of a subflow, if it couples; over TCP it is coupled with itself alone.
+fn coupling_algorithm(model: &model::Connection, subflow: usize) -> Option<&'static Algorithm> {
     let wanted = &model.subflows[subflow].congestion.name;
     let algorithm = anabranch_cc::find(wanted).expect("the scenario checked the name");
-    algorithm.coupling() != Coupling::Single && model.protocol == Protocol::Mptcp
+    (algorithm.coupling() != Coupling::Single).then_some(algorithm)
 }
 
-/// The group and slot of a subflow whose algorithm couples; beyond eight it runs uncoupled.
-fn join_group(
-    groups: &mut Vec<Group>,
-    model: &model::Connection,
-    subflow: usize,
-    endpoint: u32,
-) -> Option<(u32, u8)> {
-    let wanted = &model.subflows[subflow].congestion.name;
-    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
-    for path in &model.subflows[..=subflow] {
-        let next = names.len() as u32;
-        names.entry(&path.congestion.name).or_insert(next);
-    }
-    let group = names[wanted.as_str()];
-    while groups.len() <= group as usize {
-        groups.push(Group {
-            peers: [Peer::default(); MAX_PEERS],
-            words: Conn::default(),
-            members: Vec::new(),
-        });
-    }
-    let members = &mut groups[group as usize].members;
-    if members.len() == MAX_PEERS {
-        return None;
-    }
+/// The group and slot of a subflow: with the first eight of its algorithm, or alone.
+fn join_group(groups: &mut Vec<Group>, algorithm: &'static Algorithm, endpoint: u32) -> (u32, u8) {
+    let name = algorithm.name();
+    let shared = groups.iter().position(|group| group.algorithm == name);
+    let group = match shared {
+        Some(group) if groups[group].members.len() < MAX_PEERS => group,
+        _ => {
+            groups.push(Group {
+                algorithm: name,
+                peers: [Peer::default(); MAX_PEERS],
+                words: Conn::default(),
+                members: Vec::with_capacity(1),
+            });
+            groups.len() - 1
+        }
+    };
+    let members = &mut groups[group].members;
     members.push(endpoint);
-    Some((group, members.len() as u8 - 1))
+    (group as u32, members.len() as u8 - 1)
 }
 
 fn small(bytes: u32) -> u16 {

@@ -8,7 +8,7 @@ use anabranch_cc::{
 use super::{Endpoint, Phase, World, connection::Group};
 use crate::{engine::heads::Key, tcp::ack::Absorbed};
 
-/// Peers and words of a subflow that is coupled with none.
+/// Peers and words of a subflow whose algorithm does not couple, and so neither reads nor writes them.
 pub(super) struct Idle {
     peers: [Peer; MAX_PEERS],
     words: Conn,
@@ -212,6 +212,29 @@ mod tests {
                 "{direction}"
             );
         }
+    }
+
+    /// As in the kernel: a subflow without a slot, and TCP, see themselves as the only peer.
+    #[test]
+    fn what_is_coupled_with_nothing_has_words_of_its_own() {
+        let text = r#"
+            name = "alone"
+            duration = "1 s"
+            node = [{ names = ["S", "D"] }]
+            link = [{ between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" }]
+            connection = [
+                { name = "tcp{i}", from = "S", to = "D", congestion = "mfvl", count = 2 },
+                { name = "ten", from = "S", to = "D", protocol = "mptcp", congestion = "lia", subflow = [SUBFLOWS] },
+            ]"#
+        .replace("SUBFLOWS", &(0..10).map(|k| format!("{{ name = \"{k}\" }}")).collect::<Vec<_>>().join(", "));
+        let loaded = anabranch_scenario::load(&text, "alone.toml", &[]);
+        let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+        let world = World::<u64>::new(&scenario, 1);
+        let members = |connection: usize| -> Vec<usize> {
+            world.connections[connection].sides[0].groups.iter().map(|group| group.members.len()).collect()
+        };
+        assert_eq!((members(0), members(1)), (vec![1], vec![1]));
+        assert_eq!(members(2), [8, 1, 1]);
     }
 
     #[test]

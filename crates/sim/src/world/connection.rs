@@ -76,8 +76,10 @@ pub(crate) struct Jitter {
     pub(crate) last: Nanos,
 }
 
-/// Subflows that are coupled with one another.
+/// Subflows that are coupled with one another; the ninth of an algorithm and those after it are alone in theirs.
 pub(crate) struct Group {
+    /// Name of their algorithm.
+    pub(crate) algorithm: &'static str,
     pub(crate) peers: [Peer; MAX_PEERS],
     pub(crate) words: Conn,
     /// Endpoints by slot.
