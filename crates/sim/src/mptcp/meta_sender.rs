@@ -120,6 +120,11 @@ impl MetaSender {
         Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
     }
 
+    /// The send buffer holds so many bytes from now on; it never shrinks below what it holds. Whether it has grown.
+    pub(crate) fn resize_buffer(&mut self, bytes: u64) -> bool {
+        bytes > std::mem::replace(&mut self.send_buffer, bytes)
+    }
+
     /// Whether nothing but the receiver's window keeps the next new segment back.
     pub(crate) fn is_held_back(&self) -> bool {
         let left = self.unsent_bytes();
@@ -182,6 +187,25 @@ impl MetaSender {
         {
             segment.queued_again = true;
             self.reinject.push_back(number);
+        }
+    }
+
+    /// Queues everything that is not acknowledged again, for any subflow, whichever have carried it.
+    pub(crate) fn reinject_all(&mut self) {
+        for segment in &mut self.outstanding {
+            segment.queued_again = true;
+            segment.carried_by = 0;
+        }
+        self.reinject = (self.una..self.next).collect();
+    }
+
+    /// Queues the oldest segments again, so many bytes at most.
+    pub(crate) fn reinject_oldest(&mut self, bytes: u64) {
+        let within =
+            |segment: &&DataSegment| segment.offset + u64::from(segment.len) - self.una_byte <= bytes;
+        let count = self.outstanding.iter().take_while(within).count() as u64;
+        for number in self.una..self.una + count {
+            self.reinject(number);
         }
     }
 
@@ -340,6 +364,34 @@ mod tests {
         sender.reinject(0);
         assert_eq!(send(&mut sender, 1), Some(0));
         assert_eq!(sender.reinjections, 1);
+    }
+
+    #[test]
+    fn all_that_is_not_acknowledged_goes_again_in_order_even_to_its_carrier() {
+        let mut sender = sender(None);
+        sender.write(None);
+        for subflow in [0, 1, 1, 0] {
+            send(&mut sender, subflow);
+        }
+        sender.acknowledged(1, None);
+        sender.reinject(3);
+        sender.reinject_all();
+        assert_eq!(
+            sender.candidate().map(|candidate| (candidate.number, candidate.carried_by)),
+            Some((1, 0))
+        );
+        let again: Vec<_> = (0..4).map(|_| send(&mut sender, 1)).collect();
+        assert_eq!(again, [Some(1), Some(2), Some(3), Some(4)], "the last one is new");
+    }
+
+    #[test]
+    fn of_the_oldest_data_whole_segments_go_again_that_fit() {
+        let mut sender = sender(None);
+        sender.write(None);
+        (0..4).for_each(|_| assert!(send(&mut sender, 0).is_some()));
+        sender.reinject_oldest(2999);
+        let again: Vec<_> = (0..3).map(|_| send(&mut sender, 1)).collect();
+        assert_eq!(again, [Some(0), Some(1), Some(4)]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod lifecycle;
 mod marks;
 mod output;
 mod relay;
+mod stale;
 mod timeouts;
 
 use std::sync::atomic::Ordering;
@@ -154,6 +155,7 @@ impl<K: Key> World<'_, K> {
                 None => index,
             },
             TimerKind::Event => self.scenario.events[index].connection,
+            TimerKind::Data => index / 2,
             TimerKind::Datagram
             | TimerKind::Change
             | TimerKind::Sample
@@ -225,6 +227,13 @@ impl<K: Key> World<'_, K> {
                 let pacer = self.endpoints[index].pacer.as_deref_mut();
                 if pacer.is_some_and(|pacer| pacer.timer.fires(time, &mut self.timers, id)) {
                     self.push(index);
+                }
+            }
+            TimerKind::Data => {
+                let (number, side) = (index / 2, index & 1);
+                let watchdog = self.connections[number].sides[side].watchdog();
+                if watchdog.is_some_and(|watchdog| watchdog.timer.fires(time, &mut self.timers, id)) {
+                    self.data_timer(number, side);
                 }
             }
             TimerKind::Datagram => self.send_datagram(index),

@@ -109,6 +109,50 @@ impl<K: Key> World<'_, K> {
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     pub(super) fn schedule(&mut self, connection: usize, side: usize) {
+        self.give_out(connection, side);
+        if self.connections[connection].sides[side].mechanics.is_some() {
+            self.attend(connection, side);
+        }
+        for index in self.connections[connection].endpoints(side) {
+            if self.endpoints[index].phase == Phase::Established {
+                let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
+                if limited {
+                    self.endpoints[index].sender.stopped(true);
+                } else if !self.must_pause(index) {
+                    self.out_of_data(index);
+                }
+            }
+        }
+    }
+
+    /// What a side does when the scheduler has nothing to give out.
+    #[inline(never)]
+    fn attend(&mut self, connection: usize, side: usize) {
+        if self.grow_send_buffer(connection, side) {
+            self.give_out(connection, side);
+        }
+        if self.connections[connection].sides[side].remedy().is_some() {
+            self.relieve(connection, side);
+        }
+    }
+
+    /// Lets the send buffer of a side grow with the windows of its subflows; whether it has grown.
+    fn grow_send_buffer(&mut self, connection: usize, side: usize) -> bool {
+        let indices = self.connections[connection].endpoints(side);
+        let side = &mut self.connections[connection].sides[side];
+        let Some(tuning) = side.send_tuning() else { return false };
+        for (subflow, index) in indices.enumerate() {
+            let endpoint = &self.endpoints[index];
+            if endpoint.phase == Phase::Established {
+                tuning.note(subflow, endpoint.sender.cwnd);
+            }
+        }
+        let limit = tuning.limit();
+        side.send.resize_buffer(limit)
+    }
+
+    #[inline(always)]
+    fn give_out(&mut self, connection: usize, side: usize) {
         while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
             let subflow = match self.pick(connection, side, segment.carried_by) {
                 Pick::Subflow(subflow) => subflow,
@@ -121,20 +165,10 @@ impl<K: Key> World<'_, K> {
             let index = self.connections[connection].first as usize + side + 2 * subflow;
             let meta = &mut self.connections[connection].sides[side].send;
             meta.sent(segment.number, segment.len, subflow as u32);
-            let last = !meta.has_more();
+            let (last, first) = (!meta.has_more(), !segment.reinjection && segment.number == meta.una);
             self.send_new(index, segment.number, segment.len, last);
-        }
-        if self.connections[connection].sides[side].remedy.is_some() {
-            self.relieve(connection, side);
-        }
-        for index in self.connections[connection].endpoints(side) {
-            if self.endpoints[index].phase == Phase::Established {
-                let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
-                if limited {
-                    self.endpoints[index].sender.stopped(true);
-                } else if !self.must_pause(index) {
-                    self.out_of_data(index);
-                }
+            if first {
+                self.watch_data(connection, side);
             }
         }
     }
