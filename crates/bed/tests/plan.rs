@@ -263,7 +263,9 @@ fn ecn_and_stale_subflows_are_sysctls_of_the_hosts() {
     let (ecn, stale) = ("net.ipv4.tcp_ecn", "net.mptcp.stale_loss_cnt");
     let plain = planned(TWO_PATHS);
     assert_eq!(set(&plain, ecn), [Some("0".to_owned()), Some("0".to_owned())]);
-    assert_eq!(set(&plain, stale), [None, None], "the kernel's own");
+    assert_eq!(set(&plain, stale), [Some("4".to_owned()), Some("4".to_owned())]);
+    let rfc = planned(&TWO_PATHS.replace("profile = \"linux\"", "profile = \"rfc\""));
+    assert_eq!(set(&rfc, stale), [None, None], "the kernel's own");
     let wanted = planned(
         &TWO_PATHS.replace("profile = \"linux\"", "profile = \"linux\"\necn = true\nstale_after = 2"),
     );

@@ -151,7 +151,7 @@ pub static FIGURES: &[Metric] = &[
     sim(Connection, "joins_refused", "1", "of MPTCP: joins that the way did not let through"),
     sim(Connection, "fallback", "1", "of MPTCP: 1 if the connection went on as TCP"),
     sim(Subflow, "ecn_marks", "packets", "with `ecn`: data packets that arrived with a mark"),
-    sim(Subflow, "subflow_failures", "1", "with events or `stale_after`: how often timeouts made it stale"),
+    sim(Subflow, "subflow_failures", "1", "with events or `stale_after`: how often it has become stale"),
     both(Subflow, "throughput_bps", "bit/s", "payload newly acknowledged on the subflow"),
     both(Subflow, "packets_sent", "packets", "data packets sent, retransmissions counted"),
     both(Subflow, "retransmits", "packets", "data packets sent again on the same subflow"),

@@ -565,10 +565,13 @@ fn no_profile_marks_penalises_or_retransmits_early_by_itself() {
         let transport = format!("[transport]\nprofile = {profile:?}\n");
         let of_file = scenario(&[HEAD, &transport, &wire("w", "A", "D"), FLOW]).connections[0].transport;
         assert!(!of_file.ecn && !of_file.opportunistic_retransmission && !of_file.penalisation);
-        assert_eq!(of_file.stale_after, None);
+        // net.mptcp.stale_loss_cnt.
+        assert_eq!(of_file.stale_after, (profile == "linux").then_some(4));
+        assert!(!of_file.send_buffer_tuning);
     }
-    let keys = "[transport]\necn = true\nopportunistic_retransmission = true\npenalisation = true\nstale_after = 4\n";
+    let keys = "[transport]\necn = true\nopportunistic_retransmission = true\npenalisation = true\nstale_after = 3\nsend_buffer_tuning = true\n";
     let of_file = scenario(&[HEAD, keys, &wire("w", "A", "D"), FLOW]).connections[0].transport;
     assert!(of_file.ecn && of_file.opportunistic_retransmission && of_file.penalisation);
-    assert_eq!(of_file.stale_after, Some(4));
+    assert!(of_file.send_buffer_tuning);
+    assert_eq!(of_file.stale_after, Some(3));
 }

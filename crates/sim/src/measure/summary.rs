@@ -87,7 +87,9 @@ impl<K: Key> World<'_, K> {
                 figure("reinjections", (opener.send.reinjections + acceptor.send.reinjections) as f64);
                 figure("duplicates", (opener.receive.duplicates + acceptor.receive.duplicates) as f64);
                 figure("out_of_order_max_bytes", held_max as f64);
-                if let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy) {
+                if let (Some(opener), Some(acceptor)) = (&opener.mechanics, &acceptor.mechanics)
+                    && let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy)
+                {
                     let retransmissions = opener.retransmissions + acceptor.retransmissions;
                     figure("opportunistic_retransmissions", retransmissions as f64);
                     figure("penalisations", (opener.penalties + acceptor.penalties) as f64);

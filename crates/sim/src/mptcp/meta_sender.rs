@@ -135,6 +135,11 @@ impl MetaSender {
         }
     }
 
+    /// The send buffer holds so many bytes from now on; it never shrinks below what it holds. Whether it has grown.
+    pub(crate) fn resize_buffer(&mut self, bytes: u64) -> bool {
+        bytes > std::mem::replace(&mut self.send_buffer, bytes)
+    }
+
     /// Whether nothing but the receiver's window keeps the next new segment back.
     pub(crate) fn is_held_back(&self) -> bool {
         let left = self.unsent_bytes();
@@ -192,6 +197,27 @@ impl MetaSender {
         {
             segment.queued_again = true;
             self.reinject.push_back(number);
+        }
+    }
+
+    /// Queues everything that is not acknowledged again, for any subflow, whichever have carried it.
+    pub(crate) fn reinject_all(&mut self) {
+        for segment in &mut self.outstanding {
+            segment.queued_again = true;
+            segment.carried_by = 0;
+        }
+        self.reinject = (self.una..self.next).collect();
+    }
+
+    /// Queues the oldest segments again, so many bytes at most.
+    pub(crate) fn reinject_oldest(&mut self, bytes: u64) {
+        let ends = self.outstanding.iter().scan(0, |end, segment| {
+            *end += u64::from(segment.len);
+            Some(*end)
+        });
+        let count = ends.take_while(|&end| end <= bytes).count() as u64;
+        for number in self.una..self.una + count {
+            self.reinject(number);
         }
     }
 
@@ -362,6 +388,33 @@ mod tests {
         assert_eq!((sender.candidate(), sender.outstanding.len()), (None, 1), "one is under way");
         sender.acknowledged(100, None);
         assert_eq!((sender.candidate(), sender.outstanding.capacity()), (None, 0));
+    }
+
+    fn all_that_is_not_acknowledged_goes_again_in_order_even_to_its_carrier() {
+        let mut sender = sender(None);
+        sender.write(None);
+        for subflow in [0, 1, 1, 0] {
+            send(&mut sender, subflow);
+        }
+        sender.acknowledged(1, None);
+        sender.reinject(3);
+        sender.reinject_all();
+        assert_eq!(
+            sender.candidate().map(|candidate| (candidate.number, candidate.carried_by)),
+            Some((1, 0))
+        );
+        let again: Vec<_> = (0..4).map(|_| send(&mut sender, 1)).collect();
+        assert_eq!(again, [Some(1), Some(2), Some(3), Some(4)], "the last one is new");
+    }
+
+    #[test]
+    fn of_the_oldest_data_whole_segments_go_again_that_fit() {
+        let mut sender = sender(None);
+        sender.write(None);
+        (0..4).for_each(|_| assert!(send(&mut sender, 0).is_some()));
+        sender.reinject_oldest(2999);
+        let again: Vec<_> = (0..3).map(|_| send(&mut sender, 1)).collect();
+        assert_eq!(again, [Some(0), Some(1), Some(4)]);
     }
 
     #[test]

@@ -42,6 +42,17 @@ pub(crate) struct SenderCounters {
     pub(crate) failures: u32,
 }
 
+/// When a subflow of MPTCP is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Staleness {
+    /// From a timeout until the recovery from it is over.
+    WithTimeout,
+    /// It is not.
+    Not,
+    /// While no more has been delivered than this, modulo 2^32.
+    Since(u32),
+}
+
 /// The part that depends on how lost packets are found.
 pub(crate) enum Method {
     NewReno(NewReno),
@@ -66,7 +77,7 @@ pub(crate) struct Sender {
     pub(crate) recover: u64,
     pub(crate) dupacks: u32,
     pub(crate) limited_transmit: bool,
-    stale_after: Option<u32>,
+    staleness: Staleness,
     pub(crate) method: Method,
     pub(crate) rtt: Rtt,
     pub(crate) timer: Lazy,
@@ -102,7 +113,10 @@ impl Sender {
             recover: 0,
             dupacks: 0,
             limited_transmit: transport.limited_transmit,
-            stale_after: transport.stale_after,
+            staleness: match transport.stale_after {
+                None => Staleness::WithTimeout,
+                Some(_) => Staleness::Not,
+            },
             method: match transport.recovery {
                 Recovery::Tahoe => Method::NewReno(NewReno::tahoe()),
                 Recovery::NewReno => Method::NewReno(NewReno::default()),
@@ -150,10 +164,22 @@ impl Sender {
     /// Whether a subflow of MPTCP gets no data now, because what it has been given does not arrive.
     #[inline]
     pub(crate) fn is_stale(&self) -> bool {
-        match self.stale_after {
-            None => self.state == CaState::Loss,
-            Some(timeouts) => self.rtt.expiries() >= timeouts,
+        match self.staleness {
+            Staleness::WithTimeout => self.state == CaState::Loss,
+            Staleness::Not => false,
+            Staleness::Since(delivered) => delivered == self.delivered as u32,
         }
+    }
+
+    /// Whether a timeout alone makes it stale.
+    pub(crate) fn is_stale_with_timeout(&self) -> bool {
+        matches!(self.staleness, Staleness::WithTimeout)
+    }
+
+    /// It gets no data from now on, until something is delivered.
+    pub(crate) fn become_stale(&mut self) {
+        self.staleness = Staleness::Since(self.delivered as u32);
+        self.counters.failures += 1;
     }
 
     /// Packets taken to be in the network: RFC 6675's pipe, or what NewReno sent and is not acknowledged.

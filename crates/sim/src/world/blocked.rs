@@ -32,7 +32,7 @@ impl<K: Key> World<'_, K> {
                 self.penalise(connection, side, slow);
             }
         }
-        let Some(remedy) = &mut self.connections[connection].sides[side].remedy else { return };
+        let Some(remedy) = self.connections[connection].sides[side].remedy() else { return };
         if !remedy.retransmits {
             return;
         }
@@ -52,7 +52,7 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let srtt = u64::from(sender.rtt.srtt8_us) * 125;
-        let Some(remedy) = &mut connection.sides[side].remedy else { return };
+        let Some(remedy) = connection.sides[side].remedy() else { return };
         if remedy.penalises && remedy.penalise(subflow, now, srtt) {
             sender.cwnd = (sender.cwnd / 2).max(1);
             sender.cwnd_cnt = 0;

@@ -2,11 +2,11 @@
 
 use anabranch_cc::{Algorithm, Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Strips, Traffic};
+use anabranch_scenario::model::{self, Direction, Hop, IpVersion, Protocol, Scenario, Strips, Traffic};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
-    connection::{Group, Jitter, Life, Side},
+    connection::{Group, Jitter, Life, Mechanics, Side},
     relay::Relay,
 };
 use crate::{
@@ -17,7 +17,10 @@ use crate::{
         timers::{TimerKind, Timers},
     },
     measure::Meter,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
+    mptcp::{
+        meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, send_buffer::SendTuning,
+        stale::Watchdog, window::Window,
+    },
     net::{Network, build::Router},
     packet::flags,
     scheduler,
@@ -174,8 +177,32 @@ fn side(model: &model::Connection, head_of_line: bool) -> Side {
         window: Window::new(&model.transport),
         groups: Vec::new(),
         scheduler: scheduler::make(&model.scheduler),
-        remedy: Remedy::new(model),
+        mechanics: mechanics(model),
     }
+}
+
+fn mechanics(model: &model::Connection) -> Option<Box<Mechanics>> {
+    let (watchdog, send_tuning, remedy) = (watchdog(model), send_tuning(model), Remedy::new(model));
+    let any = watchdog.is_some() || send_tuning.is_some() || remedy.is_some();
+    any.then(|| Box::new(Mechanics { watchdog, send_tuning, remedy }))
+}
+
+fn send_tuning(model: &model::Connection) -> Option<Box<SendTuning>> {
+    let transport = &model.transport;
+    if !transport.send_buffer_tuning || model.protocol != Protocol::Mptcp {
+        return None;
+    }
+    let fixed = match model.ip_version {
+        IpVersion::V4 => 40,
+        IpVersion::V6 => 60,
+    };
+    let maximum = u64::from((transport.segment_bytes + transport.header_bytes).saturating_sub(fixed));
+    Some(Box::new(SendTuning::new(transport, maximum, model.subflows.len())))
+}
+
+fn watchdog(model: &model::Connection) -> Option<Box<Watchdog>> {
+    let after = model.transport.stale_after.filter(|_| model.protocol == Protocol::Mptcp)?;
+    Some(Box::new(Watchdog::new(after, model.subflows.len())))
 }
 
 fn endpoint(

@@ -6,7 +6,10 @@ use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
 use crate::{
     app::Application,
-    mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
+    mptcp::{
+        meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, send_buffer::SendTuning,
+        stale::Watchdog, window::Window,
+    },
     scheduler::Scheduler,
     tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
 };
@@ -96,8 +99,32 @@ pub(crate) struct Side {
     pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
     pub(crate) scheduler: Box<dyn Scheduler + Send>,
+    /// For those that have any.
+    pub(crate) mechanics: Option<Box<Mechanics>>,
+}
+
+/// What few sides do beside sending and receiving.
+pub(crate) struct Mechanics {
+    /// For those whose subflows become stale when they are silent.
+    pub(crate) watchdog: Option<Box<Watchdog>>,
+    /// For those whose send buffer grows.
+    pub(crate) send_tuning: Option<Box<SendTuning>>,
     /// For those that do something about a full receive window.
     pub(crate) remedy: Option<Box<Remedy>>,
+}
+
+impl Side {
+    pub(crate) fn watchdog(&mut self) -> Option<&mut Watchdog> {
+        self.mechanics.as_mut()?.watchdog.as_deref_mut()
+    }
+
+    pub(crate) fn send_tuning(&mut self) -> Option<&mut SendTuning> {
+        self.mechanics.as_mut()?.send_tuning.as_deref_mut()
+    }
+
+    pub(crate) fn remedy(&mut self) -> Option<&mut Remedy> {
+        self.mechanics.as_mut()?.remedy.as_deref_mut()
+    }
 }
 
 /// A TCP or MPTCP connection.

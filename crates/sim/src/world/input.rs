@@ -285,7 +285,12 @@ impl<K: Key> World<'_, K> {
         }
         let data_ack = unwrap(packet.data_ack, meta.una);
         if data_ack >= meta.una {
-            meta.acknowledged(data_ack, window);
+            if data_ack > meta.una
+                && let Some(watchdog) = connection.sides[index & 1].watchdog()
+            {
+                watchdog.progress_at = self.now;
+            }
+            connection.sides[index & 1].send.acknowledged(data_ack, window);
         }
         // RFC 8684 section 3.1: the connection is fully established by the first data acknowledgement.
         if !connection.joining && data_ack > 0 {

@@ -67,6 +67,12 @@ impl<K: Key> World<'_, K> {
             let data_seq = unwrap(sender.segments.get(segment).data_seq, meta.una);
             meta.take_back(data_seq, subflow);
         }
+        if let Some(watchdog) = self.connections[number].sides[index & 1].watchdog() {
+            watchdog.forget(subflow as usize);
+        }
+        if let Some(tuning) = self.connections[number].sides[index & 1].send_tuning() {
+            tuning.forget(subflow as usize);
+        }
         if could_send {
             self.end_congestion_control(index);
         }

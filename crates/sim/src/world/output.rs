@@ -112,6 +112,50 @@ impl<K: Key> World<'_, K> {
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     pub(super) fn schedule(&mut self, connection: usize, side: usize) {
+        self.give_out(connection, side);
+        if self.connections[connection].sides[side].mechanics.is_some() {
+            self.attend(connection, side);
+        }
+        for index in self.connections[connection].endpoints(side) {
+            if self.endpoints[index].phase == Phase::Established {
+                let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
+                if limited {
+                    self.endpoints[index].sender.stopped(true);
+                } else if !self.must_pause(index) {
+                    self.out_of_data(index);
+                }
+            }
+        }
+    }
+
+    /// What a side does when the scheduler has nothing to give out.
+    #[inline(never)]
+    fn attend(&mut self, connection: usize, side: usize) {
+        if self.grow_send_buffer(connection, side) {
+            self.give_out(connection, side);
+        }
+        if self.connections[connection].sides[side].remedy().is_some() {
+            self.relieve(connection, side);
+        }
+    }
+
+    /// Lets the send buffer of a side grow with the windows of its subflows; whether it has grown.
+    fn grow_send_buffer(&mut self, connection: usize, side: usize) -> bool {
+        let indices = self.connections[connection].endpoints(side);
+        let side = &mut self.connections[connection].sides[side];
+        let Some(tuning) = side.send_tuning() else { return false };
+        for (subflow, index) in indices.enumerate() {
+            let endpoint = &self.endpoints[index];
+            if endpoint.phase == Phase::Established {
+                tuning.note(subflow, endpoint.sender.cwnd);
+            }
+        }
+        let limit = tuning.limit();
+        side.send.resize_buffer(limit)
+    }
+
+    #[inline(always)]
+    fn give_out(&mut self, connection: usize, side: usize) {
         let mut next = self.connections[connection].sides[side].send.candidate();
         if next.is_some() {
             self.survey(connection, side);
@@ -123,8 +167,12 @@ impl<K: Key> World<'_, K> {
                     let index = self.connections[connection].first as usize + side + 2 * subflow;
                     let meta = &mut self.connections[connection].sides[side].send;
                     meta.sent(segment.number, segment.len, subflow as u32);
-                    let last = !meta.has_more();
+                    let (last, first) =
+                        (!meta.has_more(), !segment.reinjection && segment.number == meta.una);
                     self.send_new(index, segment.number, segment.len, last);
+                    if first {
+                        self.watch_data(connection, side);
+                    }
                     // What the others may send has not changed.
                     self.candidates[subflow] = candidate(&mut self.endpoints[index], self.now);
                 }
@@ -132,19 +180,6 @@ impl<K: Key> World<'_, K> {
                 Pick::AllCarried => self.connections[connection].sides[side].send.give_up_reinjection(),
             }
             next = self.connections[connection].sides[side].send.candidate();
-        }
-        if self.connections[connection].sides[side].remedy.is_some() {
-            self.relieve(connection, side);
-        }
-        for index in self.connections[connection].endpoints(side) {
-            if self.endpoints[index].phase == Phase::Established {
-                let limited = self.endpoints[index].sender.next_to_send() == Next::Wait;
-                if limited {
-                    self.endpoints[index].sender.stopped(true);
-                } else if !self.must_pause(index) {
-                    self.out_of_data(index);
-                }
-            }
         }
     }
 

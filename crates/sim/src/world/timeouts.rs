@@ -52,7 +52,7 @@ impl<K: Key> World<'_, K> {
         endpoint.ecn.reduced();
         endpoint.sender.restart_timer(self.now, &mut self.timers, index as u32);
         let connection = &mut self.connections[endpoint.connection as usize];
-        if connection.is_mptcp() && endpoint.sender.is_stale() {
+        if connection.is_mptcp() && endpoint.sender.is_stale_with_timeout() {
             endpoint.sender.counters.failures += u32::from(!was_stale);
             for number in endpoint.sender.una..endpoint.sender.next {
                 let meta = &mut connection.sides[index & 1].send;
