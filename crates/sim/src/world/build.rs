@@ -9,6 +9,7 @@ use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Strips
 use super::{
     Connection, Endpoint, Idle, Phase, World,
     connection::{Group, Jitter, Life, Side},
+    price::Price,
     relay::Relay,
 };
 use crate::{
@@ -45,6 +46,7 @@ impl<'s, K: Key> World<'s, K> {
             meter: Meter::default(),
             watch: None,
             idle: Box::new(Idle::default()),
+            prices: Vec::new(),
         };
         let mut router = Router::default();
         for model in &scenario.connections {
@@ -100,6 +102,9 @@ impl<'s, K: Key> World<'s, K> {
                 let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
                 endpoint.stripped = stripped(self.scenario, &path.hops);
                 self.endpoints.push(endpoint);
+                if !self.scenario.interfaces.is_empty() {
+                    self.prices.push(Price::of(self.scenario, &path.hops));
+                }
             }
         }
         let (ready, wants) = match model.traffic {
