@@ -390,6 +390,7 @@ mod tests {
         assert_eq!((sender.candidate(), sender.outstanding.capacity()), (None, 0));
     }
 
+    #[test]
     fn all_that_is_not_acknowledged_goes_again_in_order_even_to_its_carrier() {
         let mut sender = sender(None);
         sender.write(None);

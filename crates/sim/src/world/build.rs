@@ -7,6 +7,7 @@ use anabranch_scenario::model::{self, Direction, Hop, IpVersion, Protocol, Scena
 use super::{
     Connection, Endpoint, Idle, Phase, World,
     connection::{Group, Jitter, Life, Mechanics, Side},
+    price::Price,
     relay::Relay,
 };
 use crate::{
@@ -50,6 +51,7 @@ impl<'s, K: Key> World<'s, K> {
             watch: None,
             candidates: Vec::new(),
             idle: Box::new(Idle::default()),
+            prices: Vec::new(),
         };
         let mut router = Router::default();
         for model in &scenario.connections {
@@ -110,6 +112,9 @@ impl<'s, K: Key> World<'s, K> {
                 endpoint.stripped = stripped(self.scenario, &path.hops);
                 endpoint.life.only_listens = only_listens;
                 self.endpoints.push(endpoint);
+                if !self.scenario.interfaces.is_empty() {
+                    self.prices.push(Price::of(self.scenario, &path.hops));
+                }
             }
         }
         let (ready, wants) = match model.traffic {

@@ -5,7 +5,7 @@ use anabranch_cc::{
     Peer, View,
 };
 
-use super::{Endpoint, Phase, World, connection::Group};
+use super::{Endpoint, Phase, World, connection::Group, price::Price};
 use crate::{engine::heads::Key, tcp::ack::Absorbed};
 
 /// Peers and words of a subflow whose algorithm does not couple, and so neither reads nor writes them.
@@ -41,7 +41,8 @@ impl<K: Key> World<'_, K> {
         };
         let side = &mut self.connections[endpoint.connection as usize].sides[index & 1];
         let group = &mut side.groups[group as usize];
-        publish(endpoint, &mut group.peers[usize::from(slot)]);
+        let price = self.prices.get(index).copied().flatten();
+        publish(endpoint, price, &mut group.peers[usize::from(slot)]);
         view.self_index = slot;
         view.n_usable = usable(group);
         let context = Context { view: &view, peers: &group.peers, conn: &mut group.words };
@@ -142,20 +143,21 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
     }
 }
 
-fn publish(endpoint: &Endpoint, slot: &mut Peer) {
+fn publish(endpoint: &Endpoint, price: Option<Price>, slot: &mut Peer) {
     let sender = &endpoint.sender;
+    let bytes = u32::from(endpoint.segment_bytes);
     *slot = Peer {
         bytes_since_loss: sender.bytes_since_loss,
         bytes_between_losses: sender.bytes_between_losses,
         public: slot.public,
         cwnd: sender.cwnd,
         ssthresh: sender.ssthresh,
-        mss: u32::from(endpoint.segment_bytes),
+        mss: bytes,
         srtt8_us: sender.rtt.srtt8_us,
         base_rtt_us: sender.rtt.min_us,
         loss_events: sender.loss_events,
         retrans: sender.counters.retransmits as u32,
-        energy_nj_per_bit: 0,
+        energy_nj_per_bit: price.map_or(0, |price| price.nj_per_bit(sender.cwnd, bytes, sender.rtt.srtt8_us)),
         usable: u8::from(endpoint.phase == Phase::Established),
         backup: u8::from(endpoint.backup),
         in_slow_start: u8::from(sender.cwnd < sender.ssthresh),

@@ -12,6 +12,7 @@ mod input;
 mod lifecycle;
 mod marks;
 mod output;
+mod price;
 mod relay;
 mod stale;
 mod timeouts;
@@ -59,6 +60,8 @@ pub(crate) struct World<'s, K> {
     candidates: Vec<Candidate>,
     /// Stands in for peers and words where nothing is coupled.
     idle: Box<Idle>,
+    /// What a bit costs, by endpoint; empty in a scenario without radios.
+    prices: Vec<Option<price::Price>>,
 }
 
 impl<K: Key> World<'_, K> {
