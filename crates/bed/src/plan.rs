@@ -122,7 +122,7 @@ pub struct Path {
 /// The two ends of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
-    /// Index into `Plan::hosts` of the side that connects and sends.
+    /// Index into `Plan::hosts` of the side that connects.
     pub client: usize,
     /// Index into `Plan::hosts` of the other side.
     pub server: usize,
@@ -132,7 +132,7 @@ pub struct ConnectionPlan {
     pub server_address: IpAddr,
     /// Port at the server; unique in the plan.
     pub port: u16,
-    /// Index into `Plan::paths` of the way forth of each subflow.
+    /// Index into `Plan::paths` of the way forth of each subflow; its way back is the next one.
     pub paths: Vec<usize>,
     /// When the connection is opened, after the draw from the seed.
     pub open_at: Nanos,

@@ -229,8 +229,6 @@ fn traffic_that_only_the_simulator_has_is_refused() {
         let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
         refused(&TWO_PATHS.replace("subflow = [", &traffic))
     };
-    let download = with(r#"kind = "file", size = "1 MB", direction = "download""#);
-    assert!(download.contains("connection up: ") && download.contains("\"upload\""), "{download}");
     let flows = with(r#"kind = "flows", interval = "1 s", size = "1 kB""#);
     assert!(flows.contains("workloads run in the simulator only"), "{flows}");
     let relay = refused(&format!(
@@ -246,6 +244,8 @@ fn sources_and_exchanges_have_a_plan() {
         r#"kind = "cbr", rate = "1 Mbit/s", size = "1 kB""#,
         r#"kind = "telemetry", period = "1 s", size = "200 B""#,
         r#"kind = "request", response = "10 kB""#,
+        r#"kind = "file", size = "1 MB", direction = "download""#,
+        r#"kind = "ftp", direction = "both""#,
     ] {
         let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
         assert_eq!(planned(&TWO_PATHS.replace("subflow = [", &traffic)).connections.len(), 1);

@@ -1,6 +1,6 @@
 //! Which applications the test bed has.
 
-use anabranch_scenario::model::{Connection, Direction, Traffic};
+use anabranch_scenario::model::{Connection, Traffic};
 
 /// What of a connection's traffic is not there on a kernel, with what to change.
 pub(super) fn missing(model: &Connection) -> Option<&'static str> {
@@ -9,11 +9,10 @@ pub(super) fn missing(model: &Connection) -> Option<&'static str> {
             Some("workloads run in the simulator only; expected another kind of traffic than flows")
         }
         Traffic::Relayed => Some("relays run in the simulator only; expected no [[relay]]"),
-        Traffic::Telemetry(_) | Traffic::Request(_) => None,
-        Traffic::Ftp { .. } | Traffic::File { .. } | Traffic::Source(_) => {
-            (model.traffic.direction() != Direction::Upload).then_some(
-                "an end that has received nothing sends in the simulator only; expected direction = \"upload\"",
-            )
-        }
+        Traffic::Telemetry(_)
+        | Traffic::Request(_)
+        | Traffic::Ftp { .. }
+        | Traffic::File { .. }
+        | Traffic::Source(_) => None,
     }
 }

@@ -18,7 +18,7 @@ use std::{
 use anabranch_record::{Begin, Identity, RunFolder, Staging, begin_with};
 use anabranch_scenario::{
     Loaded,
-    model::{Connection, Scenario, Traffic},
+    model::{Connection, Direction, Scenario, Traffic},
 };
 
 use crate::{
@@ -180,11 +180,14 @@ impl<'a> Batch<'a> {
 
 /// Refuses traffic that iperf3 does not know.
 fn check_iperf3(scenario: &Scenario) -> Result<(), BedError> {
-    let knows = |of: &Connection| matches!(of.traffic, Traffic::Ftp { .. } | Traffic::File { .. });
+    let knows = |of: &Connection| {
+        matches!(of.traffic, Traffic::Ftp { .. } | Traffic::File { .. })
+            && of.traffic.direction() == Direction::Upload
+    };
     match scenario.connections.iter().find(|connection| !knows(connection)) {
         None => Ok(()),
         Some(connection) => Err(BedError::Input(format!(
-            "--application iperf3: connection {}: iperf3 knows ftp and file; expected --application own",
+            "--application iperf3: connection {}: iperf3 is used for ftp and file upwards; expected --application own",
             connection.name
         ))),
     }

@@ -98,19 +98,22 @@ impl<'a> Observer<'a> {
         let Some(state) = state else { return ConnectionReading::default() };
         let (model, plan) = (&self.scenario.connections[index], &self.plan.connections[index]);
         let mut reading = ConnectionReading {
-            delivered_bytes: state.delivered_bytes() + state.answered_bytes(),
+            delivered_bytes: state.delivered_bytes(),
+            downloaded_bytes: state.downloaded_bytes(),
             opened_at: state.opened_at(),
             completed_at: state.completed_at(),
             ..ConnectionReading::default()
         };
         let Some((client, server)) = state.sockets() else { return reading };
-        // A socket that has just closed answers with an error; its last figures stay.
-        if let Some((sample, memory)) = read(client, model.protocol, &mut self.diagnosis[plan.client]) {
-            reading.memory[0] = Some(end_memory(&memory));
-            reading.sender = Some(sample);
-        }
-        if let Some((_, memory)) = read(server, model.protocol, &mut self.diagnosis[plan.server]) {
-            reading.memory[1] = Some(end_memory(&memory));
+        for (side, (socket, host)) in [(client, plan.client), (server, plan.server)].into_iter().enumerate() {
+            // A socket that has just closed answers with an error; its last figures stay.
+            let Some((sample, memory)) = read(socket, model.protocol, &mut self.diagnosis[host]) else {
+                continue;
+            };
+            reading.memory[side] = Some(end_memory(&memory));
+            if side == model.traffic.data_side() {
+                reading.sender = Some(sample);
+            }
         }
         reading
     }

@@ -9,7 +9,7 @@
 //! `out_of_order_max_bytes` of a connection, nor `reinjections` in segments: `reinjected_bytes` takes its place.
 
 use anabranch_record::model::{Scope, Series, Summary};
-use anabranch_scenario::model::{Measure, Protocol, QueueLimit, Scenario};
+use anabranch_scenario::model::{Direction, Measure, Protocol, QueueLimit, Scenario};
 
 use super::{
     Sample, SubflowSample,
@@ -65,7 +65,9 @@ impl Mean {
 #[derive(Clone, Debug)]
 pub(super) struct Subflow {
     pub(super) name: String,
+    /// The client's, wherever the data come from.
     address: std::net::IpAddr,
+    /// The way of the data, in the plan.
     path: usize,
     pub(super) track: Track,
     series: [Points; SUBFLOW_SERIES.len()],
@@ -79,6 +81,8 @@ pub(super) struct Subflow {
 pub(super) struct Connection {
     pub(super) name: String,
     pub(super) is_mptcp: bool,
+    /// Both ends send.
+    pub(super) is_mutual: bool,
     has_fallen_back: bool,
     pub(super) subflows: Vec<Subflow>,
     series: [Points; CONNECTION_SERIES.len()],
@@ -105,6 +109,7 @@ pub(super) struct Counts {
     pub(super) at: Nanos,
     /// Per connection.
     pub(super) delivered_bytes: Vec<u64>,
+    pub(super) downloaded_bytes: Vec<u64>,
     pub(super) reinjected_bytes: Vec<Option<u64>>,
     /// Per connection and subflow: totals, and packets lost.
     pub(super) subflows: Vec<Vec<(Totals, u64)>>,
@@ -118,6 +123,7 @@ impl Counts {
         Self {
             at: 0,
             delivered_bytes: vec![0; self.delivered_bytes.len()],
+            downloaded_bytes: vec![0; self.downloaded_bytes.len()],
             reinjected_bytes: self.reinjected_bytes.iter().map(|known| known.map(|_| 0)).collect(),
             subflows: self.subflows.iter().map(|of| vec![Default::default(); of.len()]).collect(),
             datagrams: vec![DatagramReading::default(); self.datagrams.len()],
@@ -179,10 +185,12 @@ impl Sampler {
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let connections = scenario.connections.iter().zip(&plan.connections).map(|(model, plan)| {
             let ends = plan.client_addresses.iter().zip(&plan.paths);
+            // The way back of a path lies behind it.
+            let way = model.traffic.data_side();
             let subflow = |(model, (&address, &path)): (&anabranch_scenario::model::Subflow, _)| Subflow {
                 name: model.name.clone(),
                 address,
-                path,
+                path: path + way,
                 track: Track::default(),
                 series: Default::default(),
                 last_acked: 0,
@@ -192,6 +200,7 @@ impl Sampler {
             Connection {
                 name: model.name.clone(),
                 is_mptcp: model.protocol == Protocol::Mptcp,
+                is_mutual: model.traffic.direction() == Direction::Both,
                 has_fallen_back: false,
                 subflows: model.subflows.iter().zip(ends).map(subflow).collect(),
                 series: Default::default(),
@@ -281,6 +290,7 @@ impl Sampler {
         Counts {
             at: now,
             delivered_bytes: readings.connections.iter().map(|of| of.delivered_bytes).collect(),
+            downloaded_bytes: readings.connections.iter().map(|of| of.downloaded_bytes).collect(),
             reinjected_bytes: readings
                 .connections
                 .iter()
@@ -418,7 +428,9 @@ impl Subflow {
     fn update(&mut self, sample: Option<&Sample>) {
         match sample {
             Some(sample) => {
-                let ours = |subflow: &&SubflowSample| subflow.local.ip() == self.address;
+                let ours = |subflow: &&SubflowSample| {
+                    [subflow.local, subflow.remote].iter().any(|end| end.ip() == self.address)
+                };
                 self.track.update(sample.subflows.iter().filter(ours));
             }
             None => self.track.lose_sight(),

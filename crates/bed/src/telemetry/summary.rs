@@ -102,6 +102,12 @@ fn connection_figures(
     let bytes = end.delivered_bytes[index] - begin.delivered_bytes[index];
     figures.add("goodput_bps", bytes as f64 * 8.0 / window_s);
     figures.add("bytes_delivered", bytes as f64);
+    if connection.is_mutual {
+        let down = end.downloaded_bytes[index] - begin.downloaded_bytes[index];
+        for (metric, bytes) in [("goodput_up_bps", bytes - down), ("goodput_down_bps", down)] {
+            figures.add(metric, bytes as f64 * 8.0 / window_s);
+        }
+    }
     figures.add_some("completion_s", connection.completion.map(seconds));
     let windows = begin.subflows[index].iter().zip(&end.subflows[index]);
     let windows: Vec<Window> = windows.map(|(&begin, &end)| [begin, end]).collect();

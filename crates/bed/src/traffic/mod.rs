@@ -15,6 +15,7 @@ pub mod iperf3;
 mod pattern;
 mod schedule;
 mod state;
+mod transfer;
 
 use std::{
     panic,
@@ -109,8 +110,7 @@ impl Applications {
         for index in 0..this.connections.len() {
             let model = &scenario.connections[index];
             let task = connection::Task::new(&plan.connections[index], model, scenario.duration, streams);
-            for (role, work) in
-                [("receive", connection::receive as ConnectionWork), ("send", connection::send)]
+            for (role, work) in [("accept", connection::accept as ConnectionWork), ("open", connection::open)]
             {
                 let connections = Arc::clone(&this.connections);
                 let (stop, task) = (Arc::clone(&this.stop), task.clone());

@@ -3,6 +3,8 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod turn;
+
 use std::{
     collections::HashMap,
     fs::File,
