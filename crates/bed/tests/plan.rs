@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use anabranch_bed::{
     BedError,
-    plan::{CongestionSource, Plan, plan},
+    plan::{CongestionSource, Plan, Role, plan},
 };
 use anabranch_link::Streams;
 use anabranch_scenario::{load, load_path, model::Scenario};
@@ -174,6 +174,8 @@ fn connections_that_share_a_host_must_agree_about_it() {
         other_paths.contains("up and more") && other_paths.contains("nodes of their own"),
         "{other_paths}"
     );
+    let one_has_events = refused(&format!("{}\n[[event]]\n{}", second(&|text| text), event("cell", "close")));
+    assert!(one_has_events.contains("differ in [[event]]"), "{one_has_events}");
     let other_buffer = refused(&second(&|text| {
         text.replace("subflow = [", "transport.receive_buffer = \"64 kB\"\nsubflow = [")
     }));
@@ -271,6 +273,45 @@ fn ecn_and_stale_subflows_are_sysctls_of_the_hosts() {
     assert_eq!(set(&wanted, stale), [Some("2".to_owned()), Some("2".to_owned())]);
 }
 
+/// An event of the connection `up` at 1 s.
+fn event(subflow: &str, action: &str) -> String {
+    format!("at = \"1 s\"\nconnection = \"up\"\nsubflow = \"{subflow}\"\naction = \"{action}\"\n")
+}
+
+fn with_event(subflow: &str, action: &str) -> String {
+    format!("{TWO_PATHS}\n[[event]]\n{}", event(subflow, action))
+}
+
+#[test]
+fn events_are_those_of_the_address_of_their_subflow() {
+    let plan = planned(&with_event("wifi", "close"));
+    let [event] = plan.events[..] else { panic!("one event: {:?}", plan.events) };
+    assert_eq!((event.at, event.host), (1_000_000_000, 0));
+    assert_eq!(event.address, plan.connections[0].client_addresses[0]);
+    let first = plan.hosts[0].interfaces[0].addresses[0].endpoint.as_ref().expect("to change it takes one");
+    assert_eq!((first.role, first.present), (Role::First, true));
+    assert_eq!(plan.hosts[1].mptcp_limits, Some((2, 0)), "a first subflow that opens again is a further one");
+    let late = planned(&TWO_PATHS.replace("backup = true", "start = \"2 s\""));
+    let cell = late.hosts[0].interfaces[1].addresses[0].endpoint.as_ref().expect("it is a further one");
+    assert!(!cell.present, "it comes with its event");
+    assert_eq!(late.events.len(), 1);
+}
+
+#[test]
+fn an_announced_subflow_leads_to_an_address_that_the_server_signals() {
+    let plan = planned(&TWO_PATHS.replace("backup = true", "announced = true, backup = true"));
+    let (client, server) = (&plan.hosts[0], &plan.hosts[1]);
+    let cell = &client.interfaces[1].addresses[0];
+    assert_eq!(cell.endpoint, None, "the client waits");
+    let signalled = server.interfaces[1].addresses.iter().find(|address| address.endpoint.is_some());
+    let signalled = signalled.expect("the server signals an address");
+    let endpoint = signalled.endpoint.as_ref().expect("just found");
+    assert_eq!((endpoint.role, endpoint.backup), (Role::Signal, true));
+    assert_eq!(cell.reaches, [signalled.ip], "the client joins it from there");
+    assert_eq!(plan.paths[plan.connections[0].paths[1]].to, signalled.ip);
+    assert_eq!((client.mptcp_limits, server.mptcp_limits), (Some((1, 1)), Some((1, 0))));
+}
+
 #[test]
 fn what_only_the_simulator_does_with_subflows_is_refused() {
     let with = |from: &str, to: &str| refused(&TWO_PATHS.replace(from, to));
@@ -278,15 +319,10 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
     for (text, about) in [
         (transport("opportunistic_retransmission"), "Linux has no opportunistic_retransmission"),
         (transport("penalisation"), "Linux has no penalisation"),
-        (with("backup = true", "announced = true"), "`announced`"),
-        (with("backup = true", "start = \"1 s\""), "`start`"),
         (with("delay = \"5 ms\"", "strips = \"joins\", delay = \"5 ms\""), "`strips`"),
         (
-            with(
-                "[transport]",
-                "event = [{ at = \"1 s\", connection = \"up\", subflow = \"cell\", action = \"close\" }]\n[transport]",
-            ),
-            "[[event]]",
+            refused(&with_event("cell", "close").replace("backup = true", "announced = true")),
+            "subflow cell is announced",
         ),
     ] {
         assert!(text.contains(about), "{text}");

@@ -98,3 +98,94 @@ fn a_file_each_way_is_complete_when_both_have_come() {
         assert!((0.33..2.0).contains(&completion_s), "{protocol}: {completion_s}");
     }
 }
+
+/// Counters of a node over the run, by nstat's names.
+fn counter(run: &Run, node: &str, name: &str) -> i64 {
+    let text = std::fs::read(run.path.join("counters.json")).expect("it lies in the folder");
+    let all: serde_json::Value = serde_json::from_slice(&text).expect("it is JSON");
+    all[node][name].as_i64().unwrap_or(0)
+}
+
+/// Runs a scenario with a measurement window; the throughput of both subflows in it.
+fn throughputs(turn: &Turn, scenario: &str, from: &str, to: &str) -> (Run, [f64; 2]) {
+    let scenario =
+        scenario.replace("[transport]", &format!("[measure]\nfrom = \"{from}\"\nto = \"{to}\"\n[transport]"));
+    let run = turn.result(&scenario, &[]);
+    assert_sound(&run);
+    let of = |subflow| figure(&run, "subflows", &["data", subflow, "throughput_bps"]);
+    let throughputs = ["wifi", "cell"].map(of);
+    (run, throughputs)
+}
+
+fn events(list: &[(&str, &str, &str)]) -> String {
+    let event = |(at, subflow, action): &(&str, &str, &str)| {
+        format!(
+            "[[event]]\nat = \"{at}\"\nconnection = \"data\"\nsubflow = \"{subflow}\"\naction = \"{action}\"\n"
+        )
+    };
+    list.iter().map(event).collect()
+}
+
+/// Less than an acknowledgement now and then.
+const SILENT_BPS: f64 = 50e3;
+
+#[test]
+fn subflows_start_late_close_and_open_again() {
+    let Some(turn) = Turn::begin("subflows_start_late_close_and_open_again") else { return };
+    let connection =
+        both_paths(r#"kind = "ftp""#).replace(r#"name = "cell","#, r#"name = "cell", start = "1 s","#);
+    let events = events(&[("2 s", "cell", "close"), ("3 s", "cell", "open")]);
+    let scenario = two_paths("4 s", &(connection + &events));
+    for (from, to, cell_is_open) in
+        [("0 s", "0.95 s", false), ("2.2 s", "2.95 s", false), ("3.4 s", "4 s", true)]
+    {
+        let (run, [wifi_bps, cell_bps]) = throughputs(&turn, &scenario, from, to);
+        assert!(wifi_bps > 3e6, "{from} to {to}: {wifi_bps}");
+        assert_eq!(cell_bps > SILENT_BPS, cell_is_open, "{from} to {to}: {cell_bps}");
+        assert_eq!(counter(&run, "phone", "MPTcpExtMPJoinSynTx"), 2, "late, and again");
+        assert!(counter(&run, "phone", "MPTcpExtMPRstTx") > 0, "it is reset, not finished");
+    }
+}
+
+#[test]
+fn a_lost_address_is_told_on_the_other_path_and_may_come_back() {
+    let Some(turn) = Turn::begin("a_lost_address_is_told_on_the_other_path_and_may_come_back") else {
+        return;
+    };
+    let connection = both_paths(r#"kind = "ftp", direction = "download""#);
+    let events = events(&[("1 s", "wifi", "remove"), ("2.2 s", "wifi", "open")]);
+    let scenario = two_paths("4 s", &(connection + &events));
+    for (from, to, wifi_is_open) in [("1.3 s", "2.1 s", false), ("3 s", "4 s", true)] {
+        let (run, [wifi_bps, cell_bps]) = throughputs(&turn, &scenario, from, to);
+        assert!(cell_bps > 1e6, "{from} to {to}: {cell_bps}");
+        assert_eq!(wifi_bps > SILENT_BPS, wifi_is_open, "{from} to {to}: {wifi_bps}");
+        assert_eq!(counter(&run, "phone", "MPTcpExtRmAddrTx"), 1);
+        assert_eq!(counter(&run, "server", "MPTcpExtRmAddr"), 1, "the server has heard it");
+    }
+}
+
+#[test]
+fn a_subflow_becomes_a_backup_and_a_regular_one_again() {
+    let Some(turn) = Turn::begin("a_subflow_becomes_a_backup_and_a_regular_one_again") else { return };
+    let events = events(&[("1 s", "wifi", "backup"), ("2.5 s", "wifi", "regular")]);
+    let scenario = two_paths("4 s", &(both_paths(r#"kind = "ftp""#) + &events));
+    for (from, to, is_regular) in [("1.5 s", "2.4 s", false), ("3 s", "4 s", true)] {
+        let (run, [wifi_bps, cell_bps]) = throughputs(&turn, &scenario, from, to);
+        assert!(cell_bps > 1e6, "{from} to {to}: {cell_bps}");
+        assert_eq!(wifi_bps > SILENT_BPS, is_regular, "{from} to {to}: {wifi_bps}");
+        assert_eq!(counter(&run, "server", "MPTcpExtMPPrioRx"), 2);
+    }
+}
+
+#[test]
+fn an_announced_address_is_joined_from_the_path_of_its_subflow() {
+    let Some(turn) = Turn::begin("an_announced_address_is_joined_from_the_path_of_its_subflow") else {
+        return;
+    };
+    let connection =
+        both_paths(r#"kind = "ftp""#).replace(r#"name = "cell","#, r#"name = "cell", announced = true,"#);
+    let (run, [wifi_bps, cell_bps]) = throughputs(&turn, &two_paths("3 s", &connection), "1 s", "3 s");
+    assert!(wifi_bps > 3e6 && cell_bps > 1e6, "{wifi_bps} and {cell_bps}");
+    assert_eq!(counter(&run, "server", "MPTcpExtAddAddrTx"), 1);
+    assert_eq!(counter(&run, "phone", "MPTcpExtAddAddr"), 1);
+}

@@ -7,7 +7,8 @@ use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::model::Scenario;
 
 use super::{
-    Options, kernel_release, latencies, observe::Observer, senders::Senders, validity::lateness_bound,
+    Options, director::Director, kernel_release, latencies, observe::Observer, senders::Senders,
+    validity::lateness_bound,
 };
 use crate::{
     BedError, Nanos, clock,
@@ -48,12 +49,14 @@ pub(super) fn run(
     let (tap, capture) = options.capture.then(|| begin_capture(&plan, place.scratch)).transpose()?.unzip();
     let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;
+    let director = Director::start(&plan, &lab.hosts, zero)?;
     let mut observer = Observer::new(scenario, &plan, &lab.hosts)?;
     while let Some(due) = observer.due() {
         pause_until(zero + due, place.interrupt)?;
         observer.look(clock::monotonic() - zero, senders.applications(), &network);
         tell(due);
     }
+    let events_late = director.map(Director::end).transpose()?;
     let verdict = observer.judge()?;
     let unopened = observer.unopened();
     let mut measured = observer.measurements();
@@ -65,6 +68,9 @@ pub(super) fn run(
     judge.network(&report, lateness_bound(scenario, &plan));
     judge.devices(&plan, &lab.device_drops()?);
     judge.applications(scenario, &outcomes);
+    if let Some(late) = events_late {
+        judge.fact("event_lateness_max_us", late as f64 / 1e3);
+    }
     if let Some(capture) = capture {
         judge.capture(capture, &mut measured)?;
     }

@@ -1,6 +1,7 @@
 //! Runs of a scenario on the kernel, from plan to run folder.
 
 mod attempt;
+mod director;
 mod hold;
 mod latencies;
 mod observe;
