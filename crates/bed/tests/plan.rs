@@ -7,7 +7,7 @@ use anabranch_bed::{
     plan::{CongestionSource, Plan, Role, plan},
 };
 use anabranch_link::Streams;
-use anabranch_scenario::{load, load_path, model::Scenario};
+use anabranch_scenario::{load, load_path, model::Scenario, workload::expand};
 
 const TWO_PATHS: &str = r#"
 name = "two"
@@ -209,6 +209,7 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
                 continue;
             }
             let scenario = load_path(&path, &[]).expect("it is valid").scenario;
+            let scenario = expand(&scenario, 1);
             match plan(&scenario, 1, CongestionSource::Bpf) {
                 Ok(plan) => {
                     assert_eq!(plan.connections.len(), scenario.connections.len());
@@ -227,12 +228,6 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
 
 #[test]
 fn traffic_that_only_the_simulator_has_is_refused() {
-    let with = |traffic: &str| {
-        let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
-        refused(&TWO_PATHS.replace("subflow = [", &traffic))
-    };
-    let flows = with(r#"kind = "flows", interval = "1 s", size = "1 kB""#);
-    assert!(flows.contains("workloads run in the simulator only"), "{flows}");
     let relay = refused(&format!(
         "{TWO_PATHS}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
          [[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n"
@@ -251,6 +246,24 @@ fn sources_and_exchanges_have_a_plan() {
     ] {
         let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
         assert_eq!(planned(&TWO_PATHS.replace("subflow = [", &traffic)).connections.len(), 1);
+    }
+}
+
+#[test]
+fn flows_of_a_workload_share_their_addresses_and_have_ports_of_their_own() {
+    let flows = r#"traffic = { kind = "flows", arrivals = "uniform", count = 300, size = "1 kB" }"#;
+    let mptcp = TWO_PATHS.replace("subflow = [", &format!("{flows}\nsubflow = ["));
+    let (tcp, _) = mptcp.split_once("subflow = [").expect("it is there");
+    for text in [tcp.replace("mptcp", "tcp").replace("lia", "reno"), mptcp.clone()] {
+        let scenario = scenario(&text);
+        let plan = plan(&expand(&scenario, 1), 1, CongestionSource::Bpf).expect("a kernel can do this");
+        assert_eq!(plan.connections.len(), 300);
+        let ports: BTreeSet<u16> = plan.connections.iter().map(|connection| connection.port).collect();
+        assert_eq!(ports.len(), 300);
+        let first = &plan.connections[0];
+        assert!(
+            plan.connections.iter().all(|connection| connection.client_addresses == first.client_addresses)
+        );
     }
 }
 

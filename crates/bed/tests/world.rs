@@ -189,3 +189,35 @@ fn an_announced_address_is_joined_from_the_path_of_its_subflow() {
     assert_eq!(counter(&run, "server", "MPTcpExtAddAddrTx"), 1);
     assert_eq!(counter(&run, "phone", "MPTcpExtAddAddr"), 1);
 }
+
+#[test]
+fn flows_of_a_workload_are_those_of_the_simulator_and_are_measured_together() {
+    let Some(turn) = Turn::begin("flows_of_a_workload_are_those_of_the_simulator_and_are_measured_together")
+    else {
+        return;
+    };
+    let flows = r#"kind = "flows", interval = "40 ms", stop = "2 s", direction = "download",
+        size = { distribution = "pareto", mean = "10 kB", shape = 1.5, max = "60 kB" }"#;
+    let mptcp = both_paths(&flows.replace('\n', " "));
+    let (tcp, _) = mptcp.split_once("subflow = [").expect("it is there");
+    for connection in [tcp.replace("mptcp", "tcp").replace("lia", "cubic"), mptcp.clone()] {
+        let text = two_paths("4 s", &connection);
+        let scenario = anabranch_scenario::load(&text, "test.toml", &[]).expect("it is valid").scenario;
+        let expected = anabranch_scenario::workload::expand(&scenario, 1);
+        let bytes = expected.connections.iter().map(|flow| match flow.traffic {
+            anabranch_scenario::model::Traffic::File { bytes, .. } => bytes,
+            _ => unreachable!("flows carry files"),
+        });
+        let run = turn.result(&text, &[]);
+        assert_sound(&run);
+        let of = |metric| figure(&run, "connections", &["data", metric]);
+        assert_eq!(of("flows_started"), expected.connections.len() as f64);
+        assert_eq!(of("flows_completed"), expected.connections.len() as f64, "there are two seconds left");
+        let bytes: u64 = bytes.sum();
+        assert_eq!(of("bytes_delivered"), bytes as f64);
+        // A round trip to open, half a one for the request to have come, half a one for the first window.
+        assert!(of("completion_p50_s") > 0.024 && of("completion_max_s") < 1.0);
+        assert!(of("packets_sent") >= (bytes as f64 / 1448.0).ceil());
+        assert!(run.summary["subflows"]["data"].is_null(), "flows have no figures of their own");
+    }
+}

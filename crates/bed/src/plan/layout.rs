@@ -30,10 +30,13 @@ const FIRST_TABLE: u32 = 1_000;
 const UDP_HEADERS: u32 = 28;
 const UDP_HEADERS6: u32 = 48;
 
-/// What is to be built for a scenario and a seed.
+/// What is to be built for a scenario, whose workloads are connections (`anabranch_scenario::workload`), and a seed.
 ///
 /// # Errors
 /// [`BedError::Input`] for what a kernel cannot do, with what to change.
+///
+/// # Panics
+/// If a workload is among the connections.
 pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<Plan, BedError> {
     let flows = scenario.connections.len().max(scenario.datagrams.len());
     if flows > FLOWS_MAX {
@@ -107,7 +110,10 @@ impl Layout {
         }
         self.plan.notes.extend(transport.notes.iter().cloned());
         let shared = match model.protocol {
-            Protocol::Tcp => None,
+            // All flows of a workload take the same paths.
+            Protocol::Tcp => index.checked_sub(1).filter(|&last| {
+                model.member_of.is_some() && scenario.connections[last].member_of == model.member_of
+            }),
             Protocol::Mptcp => self.shared_endpoints(scenario, index, model)?,
         };
         let is_first = shared.is_none();

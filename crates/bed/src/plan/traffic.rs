@@ -5,9 +5,7 @@ use anabranch_scenario::model::{Connection, Traffic};
 /// What of a connection's traffic is not there on a kernel, with what to change.
 pub(super) fn missing(model: &Connection) -> Option<&'static str> {
     match model.traffic {
-        Traffic::Flows(_) => {
-            Some("workloads run in the simulator only; expected another kind of traffic than flows")
-        }
+        Traffic::Flows(_) => unreachable!("workloads are connections before a plan is made"),
         Traffic::Relayed => Some("relays run in the simulator only; expected no [[relay]]"),
         Traffic::Telemetry(_)
         | Traffic::Request(_)

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anabranch_kernel::Attached;
 use anabranch_record::model::{Environment, Measurements};
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::{model::Scenario, workload};
 
 use super::{
     Options, director::Director, kernel_release, latencies, observe::Observer, senders::Senders,
@@ -21,6 +21,8 @@ use crate::{
 
 /// From the start of the threads to the scenario's time 0: long enough that all of them wait for it.
 const LEAD: Nanos = 100_000_000;
+/// The same for each connection, whose sockets and threads have to be made.
+const LEAD_OF_CONNECTION: Nanos = 1_000_000;
 /// An interrupt is seen at the latest after this.
 const ATTENTION: Nanos = 50_000_000;
 /// The capture's name in the run folder.
@@ -42,10 +44,11 @@ pub(super) fn run(
     place: &Place<'_>,
     tell: &mut dyn FnMut(Nanos),
 ) -> Result<Measurements, BedError> {
+    let scenario = &*workload::expand(scenario, seed);
     let plan = plan(scenario, seed, options.source)?;
     let lab = Lab::build(&plan, place.session)?;
     let _algorithms = load(&plan)?;
-    let zero = clock::monotonic() + LEAD;
+    let zero = clock::monotonic() + LEAD + LEAD_OF_CONNECTION * plan.connections.len() as Nanos;
     let (tap, capture) = options.capture.then(|| begin_capture(&plan, place.scratch)).transpose()?.unzip();
     let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;

@@ -20,6 +20,7 @@ use anabranch_record::{Begin, Identity, RunFolder, Staging, begin_with};
 use anabranch_scenario::{
     Loaded,
     model::{Connection, Direction, Scenario, Traffic},
+    workload,
 };
 
 use crate::{
@@ -100,7 +101,7 @@ impl<'a> Batch<'a> {
         mut overrides: BTreeMap<String, String>,
         options: Options,
     ) -> Result<Self, BedError> {
-        plan(&loaded.scenario, 1, options.source)?;
+        plan(&workload::expand(&loaded.scenario, 1), 1, options.source)?;
         if options.application == Application::Iperf3 {
             check_iperf3(&loaded.scenario)?;
         }

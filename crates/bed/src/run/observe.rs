@@ -30,6 +30,8 @@ pub(super) struct Observer<'a> {
     counters_before: Vec<mib::Counters>,
     sampler: Sampler,
     energy: EnergySampler,
+    /// The last reading of flows of workloads that were complete when it was made: nothing comes after it.
+    complete: BTreeMap<usize, ConnectionReading>,
 }
 
 /// What the kernel's counters tell at the end.
@@ -58,7 +60,8 @@ impl<'a> Observer<'a> {
         }
         let sampler = Sampler::new(scenario, plan);
         let energy = EnergySampler::new(scenario);
-        Ok(Self { scenario, plan, hosts, diagnosis, counters_before, sampler, energy })
+        let complete = BTreeMap::new();
+        Ok(Self { scenario, plan, hosts, diagnosis, counters_before, sampler, energy, complete })
     }
 
     /// When the next reading is due, in scenario time.
@@ -96,6 +99,9 @@ impl<'a> Observer<'a> {
     fn connection(&mut self, index: usize, state: Option<&ConnectionState>) -> ConnectionReading {
         // Those of other programs tell us nothing while they run.
         let Some(state) = state else { return ConnectionReading::default() };
+        if let Some(reading) = self.complete.get(&index) {
+            return reading.clone();
+        }
         let (model, plan) = (&self.scenario.connections[index], &self.plan.connections[index]);
         let mut reading = ConnectionReading {
             delivered_bytes: state.delivered_bytes(),
@@ -114,6 +120,9 @@ impl<'a> Observer<'a> {
             if side == model.traffic.data_side() {
                 reading.sender = Some(sample);
             }
+        }
+        if model.member_of.is_some() && reading.completed_at.is_some() && reading.sender.is_some() {
+            self.complete.insert(index, reading.clone());
         }
         reading
     }

@@ -17,6 +17,7 @@ pub mod sampler;
 pub mod sockets;
 mod subflow;
 mod summary;
+mod workload;
 
 pub use diag::{SocketDiag, SocketMemory};
 pub use energy::EnergySampler;

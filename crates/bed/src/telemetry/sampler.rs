@@ -16,7 +16,7 @@ use super::{
     host_memory::HostMemory,
     readings::{ConnectionReading, DatagramReading, LinkReading, Readings},
     subflow::{Totals, Track},
-    summary,
+    summary, workload,
 };
 use crate::{Nanos, plan::Plan};
 
@@ -41,7 +41,7 @@ const SUBFLOW_SERIES: [&str; 14] = [
 ];
 const CONNECTION_SERIES: [&str; 3] = ["goodput_bps", "receive_memory_bytes", "send_memory_bytes"];
 
-type Points = Vec<(Nanos, f64)>;
+pub(super) type Points = Vec<(Nanos, f64)>;
 
 /// A mean over readings.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,14 +80,17 @@ pub(super) struct Subflow {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) name: String,
+    /// The workload of which it is a member; then it is measured with the others.
+    pub(super) member_of: Option<String>,
     pub(super) is_mptcp: bool,
     /// Both ends send.
     pub(super) is_mutual: bool,
     has_fallen_back: bool,
     pub(super) subflows: Vec<Subflow>,
-    series: [Points; CONNECTION_SERIES.len()],
+    pub(super) series: [Points; CONNECTION_SERIES.len()],
     last_delivered: u64,
-    pub(super) completion: Option<Nanos>,
+    pub(super) opened_at: Option<Nanos>,
+    pub(super) completed_at: Option<Nanos>,
 }
 
 /// A link whose queue is looked at.
@@ -141,7 +144,7 @@ pub struct Sampler {
     pub(super) links: Vec<Link>,
     /// If the scenario asks for it.
     pub(super) memory: Option<HostMemory>,
-    measure: Measure,
+    pub(super) measure: Measure,
     duration: Nanos,
     interval: Nanos,
     next: Nanos,
@@ -199,13 +202,15 @@ impl Sampler {
             };
             Connection {
                 name: model.name.clone(),
+                member_of: model.member_of.clone(),
                 is_mptcp: model.protocol == Protocol::Mptcp,
                 is_mutual: model.traffic.direction() == Direction::Both,
                 has_fallen_back: false,
                 subflows: model.subflows.iter().zip(ends).map(subflow).collect(),
                 series: Default::default(),
                 last_delivered: 0,
-                completion: None,
+                opened_at: None,
+                completed_at: None,
             }
         });
         let interval = match scenario.measure.interval {
@@ -249,7 +254,9 @@ impl Sampler {
 
     /// Subflows that the kernel has not opened so far, by the names of connection and subflow.
     pub fn unopened(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.connections.iter().flat_map(|connection| {
+        // Nobody expects a flow to live long enough for all of its subflows.
+        let alone = self.connections.iter().filter(|connection| connection.member_of.is_none());
+        alone.flat_map(|connection| {
             let unopened = connection.subflows.iter().filter(|subflow| !subflow.track.has_been_open());
             unopened.map(|subflow| (connection.name.as_str(), subflow.name.as_str()))
         })
@@ -365,7 +372,8 @@ impl Sampler {
     /// The series, in the simulator's order; the kernel's own follow those that both have.
     pub fn series(self) -> Vec<Series> {
         let mut all = Vec::new();
-        for connection in self.connections {
+        all.extend(workload::series(&self.connections));
+        for connection in self.connections.into_iter().filter(|connection| connection.member_of.is_none()) {
             let scope = Scope::Connection(connection.name.clone());
             let own = CONNECTION_SERIES.into_iter().zip(connection.series);
             all.extend(own.map(|(metric, points)| Series { scope: scope.clone(), metric, points }));
@@ -398,8 +406,7 @@ struct Moment {
 
 impl Connection {
     fn update(&mut self, reading: &ConnectionReading) {
-        let opened_and_completed = reading.completed_at.zip(reading.opened_at);
-        self.completion = opened_and_completed.map(|(completed, opened)| completed - opened);
+        (self.opened_at, self.completed_at) = (reading.opened_at, reading.completed_at);
         for subflow in &mut self.subflows {
             subflow.update(reading.sender.as_ref());
         }
@@ -411,16 +418,28 @@ impl Connection {
     fn sample(&mut self, moment: &Moment, reading: &ConnectionReading, lost: &[u64]) {
         let bytes = reading.delivered_bytes - self.last_delivered;
         self.last_delivered = reading.delivered_bytes;
-        let memory = reading.memory_of_both_ends();
+        let alone = self.member_of.is_none();
+        let memory = reading.memory_of_both_ends().filter(|_| alone);
         let values = [
             Some(bytes as f64 * 8.0 / moment.since_s),
             memory.map(|of| of.receive_bytes as f64),
             memory.map(|of| of.send_bytes as f64),
         ];
         moment.push(&mut self.series, values);
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut().filter(|_| alone) {
             subflow.sample(moment, lost[subflow.path]);
         }
+    }
+
+    /// From opening to completion.
+    pub(super) fn completion(&self) -> Option<Nanos> {
+        let (opened, completed) = self.opened_at.zip(self.completed_at)?;
+        Some(completed - opened)
+    }
+
+    /// Whether another one is a member of the same workload.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        self.member_of.is_some() && self.member_of == other.member_of
     }
 }
 

@@ -69,7 +69,7 @@ impl Task {
             Traffic::Telemetry(_) | Traffic::Request(_) => {
                 Work::Exchange(Exchange::new(model, end, streams).expect("these have answers"))
             }
-            Traffic::Flows(_) | Traffic::Relayed => unreachable!("the plan refuses it"),
+            Traffic::Flows(_) | Traffic::Relayed => unreachable!("there is no plan with it"),
         };
         Self {
             open_at: plan.open_at,
