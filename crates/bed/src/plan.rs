@@ -8,7 +8,7 @@
 mod endpoints;
 mod layout;
 mod refusals;
-mod traffic;
+mod relays;
 mod transport;
 
 use std::net::IpAddr;

@@ -227,12 +227,20 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
 }
 
 #[test]
-fn traffic_that_only_the_simulator_has_is_refused() {
-    let relay = refused(&format!(
-        "{TWO_PATHS}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
-         [[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n"
-    ));
-    assert!(relay.contains("connection on: relays run in the simulator only"), "{relay}");
+fn the_connections_of_a_relay_may_differ_in_what_does_not_concern_it() {
+    let text = format!(
+        "{}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
+         transport.receive_buffer = \"1 MB\"\n[[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n",
+        TWO_PATHS.replace("subflow = [", "transport.receive_buffer = \"100 kB\"\nsubflow = [")
+    );
+    let plan = planned(&text);
+    let buffer = |host: usize| {
+        let all = &plan.hosts[host].sysctls;
+        all.iter().find(|(name, _)| name == "net.ipv4.tcp_rmem").expect("it is set").1.clone()
+    };
+    assert_eq!(plan.hosts[1].name, "server");
+    assert!(buffer(1).ends_with(" 100000"), "the relay receives from the first: {}", buffer(1));
+    assert!(buffer(2).ends_with(" 1000000"), "{}", buffer(2));
 }
 
 #[test]

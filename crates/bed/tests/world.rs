@@ -221,3 +221,56 @@ fn flows_of_a_workload_are_those_of_the_simulator_and_are_measured_together() {
         assert!(run.summary["subflows"]["data"].is_null(), "flows have no figures of their own");
     }
 }
+
+/// What `data` delivers at `server` goes on over TCP to `cloud`.
+fn relayed(traffic: &str, relay: &str) -> String {
+    let connection = both_paths(traffic)
+        .replace("subflow = [", "transport.receive_buffer = \"200 kB\"\n        subflow = [");
+    format!(
+        r#"{connection}
+        [[connection]]
+        name = "onward"
+        from = "server"
+        to = "cloud"
+        congestion = "reno"
+        [[relay]]
+        name = "gateway"
+        in = "data"
+        out = "onward"
+        {relay}
+        "#
+    )
+}
+
+fn onward_link(rate: &str) -> String {
+    format!(r#"{{ between = ["server", "cloud"], rate = "{rate}", delay = "10 ms", queue = "50 packets" }},"#)
+}
+
+#[test]
+fn a_relay_hands_a_file_on_whole_and_holds_no_more_than_its_buffer() {
+    let Some(turn) = Turn::begin("a_relay_hands_a_file_on_whole_and_holds_no_more_than_its_buffer") else {
+        return;
+    };
+    // Faster and slower behind the relay than before it.
+    for (onward_rate, relay) in [("20 Mbit/s", "delay = \"20 ms\""), ("3 Mbit/s", "")] {
+        let relay = format!("buffer = \"64 kB\"\n{relay}");
+        let text = two_paths("5 s", &relayed(r#"kind = "file", size = "600 kB""#, &relay))
+            .replace(r#""cell", "server"] }]"#, r#""cell", "server", "cloud"] }]"#)
+            .replace("link = [", &format!("link = [\n{}", onward_link(onward_rate)));
+        let run = turn.result(&text, &[]);
+        assert_sound(&run);
+        let of = |name, metric| figure(&run, "connections", &[name, metric]);
+        assert_eq!(of("data", "bytes_delivered"), 600e3);
+        assert_eq!(of("onward", "bytes_delivered"), 600e3);
+        assert_eq!(of("gateway", "bytes_relayed"), 600e3);
+        let held = of("gateway", "buffer_max_bytes");
+        assert!(held > 0.0 && held <= 64e3, "{held}");
+        let [data_s, onward_s, both_s] = ["data", "onward", "gateway"].map(|name| of(name, "completion_s"));
+        assert!(both_s > data_s && both_s > onward_s, "{data_s}, {onward_s}, {both_s}");
+        if onward_rate == "3 Mbit/s" {
+            // 4.8 Mbit and their headers at 3 Mbit/s; what the relay does not read waits with the sender.
+            assert!(both_s > 1.6, "{both_s}");
+            assert!(data_s > 1.0, "the slow side holds the fast one back: {data_s}");
+        }
+    }
+}

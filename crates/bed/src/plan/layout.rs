@@ -7,11 +7,11 @@ use std::{
 
 use anabranch_cc::Hosts;
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario};
+use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffic};
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, endpoints, refusals, traffic, transport::KernelTransport,
+    Plan, endpoints, refusals, relays, transport::KernelTransport,
 };
 use crate::BedError;
 
@@ -99,14 +99,13 @@ impl Layout {
         seed: u64,
         source: CongestionSource,
     ) -> Result<(), BedError> {
-        if let Some(what) = traffic::missing(model) {
-            return Err(refuse(format!("connection {}: {what}", model.name)));
-        }
+        let is_workload = matches!(model.traffic, Traffic::Flows(_));
+        assert!(!is_workload, "workloads are connections before a plan is made");
         let congestion = self.congestion(model, source)?;
         let transport = KernelTransport::new(model);
         let (client, server) = (self.host(scenario, model.from)?, self.host(scenario, model.to)?);
         for node in [model.from, model.to] {
-            self.settle(scenario, node, model, &transport)?;
+            self.settle(scenario, node, index, &transport)?;
         }
         self.plan.notes.extend(transport.notes.iter().cloned());
         let shared = match model.protocol {
@@ -204,10 +203,14 @@ impl Layout {
         &mut self,
         scenario: &Scenario,
         node: usize,
-        model: &model::Connection,
+        index: usize,
         transport: &KernelTransport,
     ) -> Result<(), BedError> {
+        let model = &scenario.connections[index];
         for (&name, value) in &transport.sysctls {
+            if relays::is_idle(scenario, index, node, name) {
+                continue;
+            }
             let entry = self.sysctls.entry((node, name));
             let (first, by) = entry.or_insert_with(|| (value.clone(), model.name.clone()));
             if first != value {

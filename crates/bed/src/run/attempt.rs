@@ -7,7 +7,7 @@ use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::{model::Scenario, workload};
 
 use super::{
-    Options, director::Director, kernel_release, latencies, observe::Observer, senders::Senders,
+    Options, director::Director, kernel_release, latencies, observe::Observer, relays, senders::Senders,
     validity::lateness_bound,
 };
 use crate::{
@@ -65,6 +65,7 @@ pub(super) fn run(
     let mut measured = observer.measurements();
     let outcomes = senders.end(scenario, &mut measured)?;
     latencies::add(scenario, &outcomes, &mut measured);
+    relays::add(scenario, &outcomes, &mut measured);
     let report = network.stop()?;
     let mut judge = Judge { invalid: verdict.invalid, notes: plan.notes.clone(), facts: BTreeMap::new() };
     judge.notes.extend(unopened);

@@ -5,6 +5,7 @@ mod director;
 mod hold;
 mod latencies;
 mod observe;
+mod relays;
 mod senders;
 pub mod validity;
 

@@ -56,20 +56,21 @@ impl Task {
     pub(super) fn new(
         plan: &ConnectionPlan,
         model: &model::Connection,
+        carried_bytes: Option<u64>,
         duration: Nanos,
         streams: Streams,
     ) -> Self {
         let end = model.traffic.stop().unwrap_or(duration).min(duration);
         let work = match model.traffic {
             Traffic::Ftp { stop, .. } => Work::Bulk { bytes: None, stop_at: stop },
-            Traffic::File { bytes, .. } => Work::Bulk { bytes: Some(bytes), stop_at: None },
+            Traffic::File { .. } | Traffic::Relayed => Work::Bulk { bytes: carried_bytes, stop_at: None },
             Traffic::Source(source) => {
                 Work::Source(Source::new(source, end, model.application_draws(streams)))
             }
             Traffic::Telemetry(_) | Traffic::Request(_) => {
                 Work::Exchange(Exchange::new(model, end, streams).expect("these have answers"))
             }
-            Traffic::Flows(_) | Traffic::Relayed => unreachable!("there is no plan with it"),
+            Traffic::Flows(_) => unreachable!("there is no plan with it"),
         };
         Self {
             open_at: plan.open_at,
@@ -81,10 +82,13 @@ impl Task {
         }
     }
 
-    fn file_bytes(&self) -> Option<u64> {
-        match self.work {
-            Work::Bulk { bytes, .. } => bytes,
-            Work::Source(_) | Work::Exchange(_) => None,
+    /// Notes the time if a file has just been read to its end.
+    pub(super) fn look_for_completion(&self, end: End<'_>, stop: &Stop) {
+        let Work::Bulk { bytes: Some(bytes), .. } = self.work else { return };
+        // Each way is counted before both are looked at, so that one of two readers finds the file complete.
+        let is_whole = |of: End<'_>| of.delivered_bytes() >= bytes;
+        if is_whole(end) && (self.direction != Direction::Both || is_whole(end.other_way())) {
+            end.connection.completed.set(stop.clock().now());
         }
     }
 }
@@ -180,7 +184,7 @@ pub(super) fn open(connection: &ConnectionState, task: &Task, stop: &Stop) {
     }
 }
 
-fn connect(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
+pub(super) fn connect(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
     socket.bind(&task.from.into())?;
     match socket.connect(&task.to.into()) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -214,7 +218,11 @@ pub(super) fn accept(connection: &ConnectionState, task: &Task, stop: &Stop) {
 }
 
 /// Accepts the connection, and what the opener says first.
-fn take<'a>(connection: &'a ConnectionState, task: &Task, stop: &Stop) -> io::Result<Option<&'a Socket>> {
+pub(super) fn take<'a>(
+    connection: &'a ConnectionState,
+    task: &Task,
+    stop: &Stop,
+) -> io::Result<Option<&'a Socket>> {
     let socket = loop {
         if stop.wait_for(connection.listener.as_fd(), PollFlags::POLLIN, None) == Wake::Stopped {
             return Ok(None);
@@ -284,13 +292,8 @@ fn send(end: End<'_>, task: &Task, stop: &Stop) {
 }
 
 fn receive(end: End<'_>, task: &Task, stop: &Stop) {
-    let file = task.file_bytes();
     read(end, stop, || {
-        // Each way is counted before both are looked at, so that one of two readers finds the file complete.
-        let is_whole = |of: End<'_>| file.is_some_and(|bytes| of.delivered_bytes() >= bytes);
-        if is_whole(end) && (task.direction != Direction::Both || is_whole(end.other_way())) {
-            end.connection.completed.set(stop.clock().now());
-        }
+        task.look_for_completion(end, stop);
         Ok(())
     });
 }

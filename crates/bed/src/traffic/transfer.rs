@@ -67,7 +67,7 @@ impl<'a> End<'a> {
     }
 
     /// Gives the kernel as much of the next `bytes` as it takes at once; 0 if it takes none now.
-    fn write(self, bytes: u64) -> io::Result<usize> {
+    pub(super) fn write(self, bytes: u64) -> io::Result<usize> {
         let written = self.written_bytes();
         let length = bytes.min(pattern::LONGEST as u64) as usize;
         match self.socket.send(pattern::piece(written, length)) {
@@ -193,7 +193,7 @@ pub(super) fn read_all(
 }
 
 /// The other end has ended: nothing of what it wrote may be missing.
-fn ended(end: End<'_>) -> io::Result<()> {
+pub(super) fn ended(end: End<'_>) -> io::Result<()> {
     let written = end.other_way().written_bytes();
     if end.delivered_bytes() == written {
         return Ok(());
