@@ -340,7 +340,6 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
     for (text, about) in [
         (transport("opportunistic_retransmission"), "Linux has no opportunistic_retransmission"),
         (transport("penalisation"), "Linux has no penalisation"),
-        (with("delay = \"5 ms\"", "strips = \"joins\", delay = \"5 ms\""), "`strips`"),
         (
             refused(&with_event("cell", "close").replace("backup = true", "announced = true")),
             "subflow cell is announced",

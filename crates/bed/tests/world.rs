@@ -274,3 +274,28 @@ fn a_relay_hands_a_file_on_whole_and_holds_no_more_than_its_buffer() {
         }
     }
 }
+
+#[test]
+fn a_middlebox_makes_tcp_of_a_connection_and_keeps_joins_away() {
+    let Some(turn) = Turn::begin("a_middlebox_makes_tcp_of_a_connection_and_keeps_joins_away") else {
+        return;
+    };
+    for (ip, strips, link, fallback) in [
+        ("v4", "mptcp", "wifi", 1.0),
+        ("v6", "mptcp", "wifi", 1.0),
+        ("v4", "joins", "cell", 0.0),
+        ("v6", "mptcp", "cell", 0.0),
+    ] {
+        let connection = both_paths(r#"kind = "file", size = "500 kB""#)
+            .replace("subflow = [", &format!("ip = \"{ip}\"\n        subflow = ["));
+        let ends = format!("\"phone\", \"{link}\"]");
+        let text = two_paths("3 s", &connection).replace(&ends, &format!("{ends}, strips = \"{strips}\""));
+        let run = turn.result(&text, &[]);
+        assert_sound(&run);
+        let of = |metric| figure(&run, "connections", &["data", metric]);
+        assert_eq!((of("fallback"), of("bytes_delivered")), (fallback, 500e3), "{ip}, {strips} on {link}");
+        assert!(of("completion_s") > 0.5, "8 Mbit/s alone carry it");
+        let notes = run.manifest["environment"]["notes"].to_string();
+        assert!(notes.contains("subflow cell was never opened"), "{ip}, {strips} on {link}: {notes}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What the simulator does with subflows and a kernel's own path manager does not, or not when a scenario says so.
 
-use anabranch_scenario::model::{Connection, Protocol, Scenario, Strips};
+use anabranch_scenario::model::{Connection, Protocol, Scenario};
 
 /// What of a scenario the test bed cannot do, in words, with what to change.
 pub(super) fn subflow_mechanics(scenario: &Scenario) -> Option<String> {
@@ -13,12 +13,6 @@ pub(super) fn subflow_mechanics(scenario: &Scenario) -> Option<String> {
         return Some(format!(
             "connection {name}: subflow {subflow} is announced; the kernel's path manager can change only subflows that the \
              client opens by itself: leave out its [[event]] or its `announced`, or use the simulator"
-        ));
-    }
-    if let Some(link) = scenario.links.iter().find(|link| link.strips != Strips::Nothing) {
-        let name = &link.name;
-        return Some(format!(
-            "link {name}: the emulator removes no options; leave out `strips`, or use the simulator"
         ));
     }
     scenario.connections.iter().filter(|flow| flow.protocol == Protocol::Mptcp).find_map(of_connection)

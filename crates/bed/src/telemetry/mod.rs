@@ -10,6 +10,7 @@ mod diag;
 pub mod energy;
 mod host_memory;
 mod layout;
+mod links;
 pub mod memory;
 pub mod mib;
 mod readings;

@@ -9,11 +9,12 @@
 //! `out_of_order_max_bytes` of a connection, nor `reinjections` in segments: `reinjected_bytes` takes its place.
 
 use anabranch_record::model::{Scope, Series, Summary};
-use anabranch_scenario::model::{Direction, Measure, Protocol, QueueLimit, Scenario};
+use anabranch_scenario::model::{Direction, Measure, Protocol, Scenario, Strips};
 
 use super::{
     Sample, SubflowSample,
     host_memory::HostMemory,
+    links::{Link, links_of},
     readings::{ConnectionReading, DatagramReading, LinkReading, Readings},
     subflow::{Totals, Track},
     summary, workload,
@@ -51,7 +52,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.sum += value;
         self.n += 1;
     }
@@ -85,25 +86,14 @@ pub(super) struct Connection {
     pub(super) is_mptcp: bool,
     /// Both ends send.
     pub(super) is_mutual: bool,
-    has_fallen_back: bool,
+    pub(super) has_fallen_back: bool,
+    /// Whether that is told as a figure.
+    pub(super) may_fall_back: bool,
     pub(super) subflows: Vec<Subflow>,
     pub(super) series: [Points; CONNECTION_SERIES.len()],
     last_delivered: u64,
     pub(super) opened_at: Option<Nanos>,
     pub(super) completed_at: Option<Nanos>,
-}
-
-/// A link whose queue is looked at.
-#[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub(super) name: String,
-    /// Index into [`Readings::links`].
-    pub(super) position: usize,
-    pub(super) rate_bps: u64,
-    /// Whether the queue may mark packets.
-    pub(super) marks: bool,
-    series: Points,
-    pub(super) queue: Mean,
 }
 
 /// What has been counted up to some moment.
@@ -159,30 +149,6 @@ fn seconds(time: Nanos) -> f64 {
     time as f64 / 1e9
 }
 
-fn links_of(scenario: &Scenario) -> Vec<Link> {
-    let link = |name, position, rate_bps, marks| Link {
-        name,
-        position,
-        rate_bps,
-        marks,
-        series: Points::new(),
-        queue: Mean::default(),
-    };
-    let mut links = Vec::new();
-    for (index, model) in scenario.links.iter().enumerate() {
-        for (direction, wire, suffix) in [(0, &model.forward, ""), (1, &model.reverse, "/reverse")] {
-            if wire.queue != QueueLimit::Unlimited {
-                let (name, marks) = (format!("{}{suffix}", model.name), wire.discipline.marks());
-                links.push(link(name, 2 * index + direction, wire.rate_bps, marks));
-            }
-        }
-    }
-    for (index, medium) in scenario.media.iter().enumerate() {
-        links.push(link(medium.name.clone(), 2 * scenario.links.len() + index, medium.rate_bps, false));
-    }
-    links
-}
-
 impl Sampler {
     /// For one run of `scenario`, built as `plan` says.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
@@ -206,6 +172,8 @@ impl Sampler {
                 is_mptcp: model.protocol == Protocol::Mptcp,
                 is_mutual: model.traffic.direction() == Direction::Both,
                 has_fallen_back: false,
+                may_fall_back: model.protocol == Protocol::Mptcp
+                    && scenario.links.iter().any(|link| link.strips != Strips::Nothing),
                 subflows: model.subflows.iter().zip(ends).map(subflow).collect(),
                 series: Default::default(),
                 last_delivered: 0,

@@ -127,6 +127,9 @@ fn connection_figures(
         let begin = begin.reinjected_bytes[index].unwrap_or(0);
         figures.add("reinjected_bytes", (end - begin) as f64);
     }
+    if connection.may_fall_back {
+        figures.add("fallback", f64::from(u8::from(connection.has_fallen_back)));
+    }
     for (subflow, window) in connection.subflows.iter().zip(&windows) {
         let scope = Scope::Subflow(connection.name.clone(), subflow.name.clone());
         subflow_figures(&mut Figures { all: figures.all, scope }, subflow, window, window_s);
