@@ -9,29 +9,29 @@ use std::{
     fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-/// Debian 12's clang-14 is what the objects are tested with; the first of these that targets BPF is used.
-const COMPILERS: [&str; 8] =
-    ["clang-14", "clang", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"];
+mod compile;
 
-struct Entry {
-    name: String,
-    coupled: bool,
-}
+use compile::{COMPILERS, Sources, compile, entries, targets_bpf};
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let algorithms = here.join("../../algorithms").canonicalize().expect("algorithms/ lies beside crates/");
 
+    let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys sets it"));
+    let big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() == Ok("big");
+
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=compile.rs");
     println!("cargo:rerun-if-changed=bpf");
     println!("cargo:rerun-if-changed={}", algorithms.display());
     println!("cargo:rerun-if-env-changed=ANABRANCH_CLANG");
     println!("cargo:rustc-env=ANABRANCH_BPF_DIR={}", out.display());
+    println!("cargo:rustc-env=ANABRANCH_LIBBPF_INCLUDE={}", libbpf.display());
 
+    let sources = Sources { bpf: here.join("bpf"), algorithms: algorithms.clone(), libbpf, big_endian };
     let registry = fs::read_to_string(algorithms.join("registry.def")).expect("registry.def is readable");
     let mut objects = String::from("&[");
     let missing = match find_compiler() {
@@ -39,8 +39,8 @@ fn main() {
             let stable = stable_dir(&out);
             fs::create_dir_all(&stable).expect("target/bpf can be made");
             for entry in entries(&registry) {
-                let object = compile(&compiler, &here, &algorithms, &out, &entry, "shim");
-                compile(&compiler, &here, &algorithms, &out, &entry, "replay");
+                let object = compile(&compiler, &sources, &out, &entry, "shim");
+                compile(&compiler, &sources, &out, &entry, "replay");
                 install(&object, &stable).expect("target/bpf is writable");
                 write!(
                     objects,
@@ -68,106 +68,16 @@ fn main() {
     .expect("OUT_DIR is writable");
 }
 
-/// The algorithms that run in the kernel too.
-fn entries(registry: &str) -> Vec<Entry> {
-    registry
-        .lines()
-        .filter_map(|line| line.strip_prefix("AB_ALGORITHM("))
-        .filter_map(|line| {
-            let fields: Vec<&str> = line.splitn(6, ',').map(str::trim).collect();
-            let [name, _kind, coupling, hosts, ..] = fields[..] else {
-                panic!("registry.def: expected six fields in `{line}`");
-            };
-            (hosts == "AB_BOTH").then(|| Entry { name: name.to_owned(), coupled: coupling == "AB_COUPLED" })
-        })
-        .collect()
-}
-
 fn find_compiler() -> Result<OsString, String> {
     let chosen = env::var_os("ANABRANCH_CLANG");
     let candidates: Vec<OsString> = match &chosen {
         Some(path) => vec![path.clone()],
         None => COMPILERS.iter().map(OsString::from).collect(),
     };
-    candidates
-        .into_iter()
-        .find(|compiler| {
-            Command::new(compiler)
-                .arg("-print-targets")
-                .output()
-                .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("bpf"))
-        })
-        .ok_or_else(|| match chosen {
-            Some(path) => format!("ANABRANCH_CLANG={} does not run or has no BPF target", path.display()),
-            None => "no clang with a BPF target was found when this was built".to_owned(),
-        })
-}
-
-/// Compiles `ab_<name>.bpf.o` (kind `shim`) or `ab_<name>.replay.bpf.o` (kind `replay`).
-fn compile(
-    compiler: &OsString,
-    here: &Path,
-    algorithms: &Path,
-    out: &Path,
-    entry: &Entry,
-    kind: &str,
-) -> PathBuf {
-    let Entry { name, coupled } = entry;
-    let suffix = if kind == "shim" { "" } else { ".replay" };
-    let source = out.join(format!("ab_{name}{suffix}.bpf.c"));
-    let object = out.join(format!("ab_{name}{suffix}.bpf.o"));
-    let text = format!(
-        "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n#define AB_SHIM_NAME {name}\n\
-         #define AB_SHIM_COUPLED {}\n#include \"{name}.h\"\n#include \"{kind}.bpf.h\"\n",
-        u8::from(*coupled)
-    );
-    fs::write(&source, text).expect("OUT_DIR is writable");
-
-    let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys sets it");
-    let target = match env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {
-        Ok("big") => "bpfeb",
-        _ => "bpfel",
-    };
-    let root = algorithms.parent().expect("algorithms/ has a parent");
-    let status = Command::new(compiler)
-        .args([
-            "-target",
-            target,
-            "-mcpu=v3",
-            "-std=gnu11",
-            "-O2",
-            "-g",
-            "-nostdinc",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-        ])
-        .arg(format!("-ffile-prefix-map={}=.", root.display()))
-        .arg(format!("-ffile-prefix-map={}=.", out.display()))
-        .arg("-isystem")
-        .arg(libbpf)
-        .arg("-I")
-        .arg(algorithms)
-        .arg("-I")
-        .arg(algorithms.join("include"))
-        .arg("-I")
-        .arg(here.join("bpf"))
-        .arg("-c")
-        .arg(&source)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .expect("the compiler was found before");
-    assert!(status.success(), "{name}: {} does not compile for BPF", source.display());
-    strip(compiler, &object);
-    object
-}
-
-/// Removes DWARF, which BTF replaces, if the tool that belongs to the compiler is there.
-fn strip(compiler: &OsString, object: &Path) {
-    let tool = compiler.to_string_lossy().replace("clang", "llvm-strip");
-    // Without the tool the object is larger and otherwise the same.
-    let _ = Command::new(tool).arg("-g").arg(object).status();
+    candidates.into_iter().find(|compiler| targets_bpf(compiler)).ok_or_else(|| match chosen {
+        Some(path) => format!("ANABRANCH_CLANG={} does not run or has no BPF target", path.display()),
+        None => "no clang with a BPF target was found when this was built".to_owned(),
+    })
 }
 
 /// `target/bpf`, four levels above `target/<profile>/build/<package>/out`.

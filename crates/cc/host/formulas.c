@@ -75,3 +75,36 @@ u32 ab_formula_fast_equation_q10(u32 alpha, u32 gamma_q10, u32 sigma_q10, u32 w_
 
 	return fast_equation_q10(&t, w_q10, old_q10, base_us, avg_q8);
 }
+
+u32 ab_formula_bbr_rate(u32 delivered, u32 interval_us)
+{
+	return bbr_rate(delivered, interval_us);
+}
+
+u32 ab_formula_bbr_bdp(u32 bw, u32 rtt_us, u32 gain)
+{
+	return bbr_bdp(bw, rtt_us, gain);
+}
+
+u64 ab_formula_bbr_pacing(u32 bw, u32 mss, u32 gain)
+{
+	return bbr_pacing(bw, mss, gain);
+}
+
+/* Adds a sample to a filter of three times and three values; returns the maximum. */
+u32 ab_formula_windowed_max(u32 filter[6], u32 window, u32 time, u32 value)
+{
+	struct ab_windowed_max m;
+	u32 k;
+
+	for (k = 0; k < 3; k++) {
+		m.time[k] = filter[k];
+		m.value[k] = filter[3 + k];
+	}
+	ab_windowed_max_add(&m, window, time, value);
+	for (k = 0; k < 3; k++) {
+		filter[k] = m.time[k];
+		filter[3 + k] = m.value[k];
+	}
+	return m.value[0];
+}

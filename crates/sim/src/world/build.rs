@@ -23,7 +23,7 @@ use crate::{
     net::{Network, build::Router},
     packet::flags,
     scheduler,
-    tcp::{ecn::Ecn, receiver::Receiver, sender::Sender},
+    tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender},
 };
 
 impl<'s, K: Key> World<'s, K> {
@@ -99,6 +99,10 @@ impl<'s, K: Key> World<'s, K> {
                 });
                 let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
                 endpoint.stripped = stripped(self.scenario, &path.hops);
+                if endpoint.controller.kind() == Kind::Rate {
+                    let name = format!("congestion/{}/{subflow}/{side}", model.name);
+                    endpoint.pacer = Some(Box::new(Pacer::of_rate_algorithm(streams.stream(&name))));
+                }
                 self.endpoints.push(endpoint);
             }
         }
@@ -180,7 +184,6 @@ fn endpoint(
     jitter: Option<Box<Jitter>>,
 ) -> Endpoint {
     let controller = controller(model, subflow);
-    let paces = model.transport.pacing || controller.kind() == Kind::Rate;
     Endpoint {
         connection,
         route,
@@ -197,7 +200,7 @@ fn endpoint(
         coupled,
         last_ack_us: 0,
         jitter,
-        pacer: paces.then(Box::default),
+        pacer: model.transport.pacing.then(Box::default),
         super_packet: model.transport.delayed_ack.is_some_and(|rule| rule.quick > 0).then(Box::default),
     }
 }
