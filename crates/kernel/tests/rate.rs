@@ -53,7 +53,7 @@ fn pacing_rate(listing: &str) -> f64 {
 }
 
 /// The rates of a cycle are 1.24, 0.74 and, six times of eight, 0.99 of the estimate; a third for what a busy machine does
-/// to the estimate. Seen here: 0.99 to 1.11, and 0.91 to 0.98 with the kernel's own bbr.
+/// to the estimate. Seen here: 0.90 to 1.11, and 0.91 to 0.98 with the kernel's own bbr.
 #[test]
 fn bbr_paces_at_the_rate_of_the_bottleneck() {
     if skip("bbr_paces_at_the_rate_of_the_bottleneck") {

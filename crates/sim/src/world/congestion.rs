@@ -204,6 +204,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn reductions_leave_the_window_of_a_rate_algorithm_alone() {
+        for (congestion, stays) in [("bbr", true), ("reno", false)] {
+            let text = format!(
+                r#"
+                name = "window"
+                duration = "1 s"
+                node = [{{ names = ["S", "D"] }}]
+                link = [{{ between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" }}]
+                connection = [{{ name = "flow", from = "S", to = "D", congestion = "{congestion}" }}]"#
+            );
+            let loaded = anabranch_scenario::load(&text, "window.toml", &[]);
+            let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+            let mut world = World::<u64>::new(&scenario, 1);
+            let changes: [fn(&mut Sender); 3] =
+                [|sender| sender.begin_cwr(20), Sender::end_cwr, |sender| sender.note_repaired(10)];
+            world.endpoints[0].sender.cwnd = 40;
+            for (change, reduced) in changes.into_iter().zip([20, 20, 10]) {
+                assert_eq!(world.change_state(0, change), stays);
+                assert_eq!(world.endpoints[0].sender.cwnd, if stays { 40 } else { reduced }, "{congestion}");
+            }
+        }
+    }
+
+    #[test]
     fn a_rate_that_congestion_control_sets_is_kept_by_the_pacer_though_the_scenario_does_not_ask_for_pacing()
     {
         let text = r#"
