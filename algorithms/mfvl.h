@@ -246,7 +246,7 @@ AB_INLINE u32 mfvl_groups(const struct ab_cc *cc, const struct mfvl_conn *c, u32
 AB_INLINE u32 mfvl_fastest(const struct ab_cc *cc, const struct mfvl_conn *c, u32 rest)
 {
 	const struct mfvl_params *p = (const struct mfvl_params *)cc->params;
-	u32 k, retrans, best = AB_MAX_PEERS, fewest = AB_U32_MAX, holder = AB_MAX_PEERS, ties = 0;
+	u32 k, retrans, best = AB_MAX_PEERS, fewest = AB_U32_MAX, holder = AB_MAX_PEERS, ties = 0, held;
 
 	for (k = 0; k < AB_MAX_PEERS; k++) {
 		if (!(rest & 1u << k))
@@ -264,8 +264,10 @@ AB_INLINE u32 mfvl_fastest(const struct ab_cc *cc, const struct mfvl_conn *c, u3
 	holder = ab_forget(holder);
 	if (ab_forget(ties))
 		return AB_MAX_PEERS;
+	held =
+	    mfvl_retrans(cc, c, ab_forget_index(holder, AB_MAX_PEERS)); /* counts only if there is a holder */
 	if (holder < AB_MAX_PEERS && holder != best &&
-	    (u64)fewest * 1000 >= (u64)mfvl_retrans(cc, c, holder) * (1000 - p->hysteresis_permille))
+	    (u64)fewest * 1000 >= (u64)held * (1000 - p->hysteresis_permille))
 		return AB_MAX_PEERS;
 	return best;
 }

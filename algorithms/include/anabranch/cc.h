@@ -13,7 +13,8 @@
  *   init            once, before the first data packet
  *   per ACK         rtt_sample (every valid sample, in recovery too), then one of
  *                     ack   window algorithms, only outside recovery, when packets were newly acked
- *                     rate  rate algorithms, always
+ *                     rate  rate algorithms, always: in recovery and for duplicates too, after the change of
+ *                           ca_state that the ACK has caused
  *   fast retransmit loss -> ssthresh, once per recovery episode; then ca_state becomes RECOVERY
  *   timeout         loss -> ssthresh (first timeout of an episode only), the host sets cwnd to 1,
  *                   then rto, every timeout; rto may overwrite cwnd and ssthresh
@@ -23,6 +24,14 @@
  *   idle            idle_restart, before the first packet after idle_us of silence
  *   coupling        peer_join and peer_leave on every other subflow of the connection
  *   release         once, last
+ *
+ * Rate algorithms own the window: a host sets it at a timeout and at undo only, and does not reduce it in
+ * recovery, after a mark or after idleness. It calls loss, keeps the ssthresh it returns, does not call
+ * recovery_exit, and shows the episode in ca_state; packet conservation is up to the algorithm.
+ *
+ * Pacing: the last rate that a rate algorithm has set (AB_OUT_PACING) holds until the next. Data leaves in
+ * bursts of about 1 ms at that rate, at least two segments, or one below AB_ONE_SEGMENT_BELOW. A window
+ * algorithm's rate is heeded by the simulator only: Linux computes its own after every call.
  */
 #ifndef ANABRANCH_CC_H
 #define ANABRANCH_CC_H
@@ -36,6 +45,7 @@
 #define AB_PUBLIC_WORDS      4
 #define AB_SSTHRESH_INFINITE 0x7fffffffu
 #define AB_MAX_PARAMS        16
+#define AB_ONE_SEGMENT_BELOW 150000u /* bytes per second: a burst of a rate algorithm is then one segment */
 
 /* Same values as the kernel's TCP_CA_*. */
 enum ab_ca_state {
@@ -74,7 +84,10 @@ struct ab_view {
 
 	u32 delivered_ce; /* packets delivered with a congestion mark so far */
 
-	/* Rate sample of this ACK (draft-cheng-iccrg-delivery-rate-estimation); interval 0: none. */
+	/*
+	 * Rate sample of this ACK (draft-cheng-iccrg-delivery-rate-estimation), at `rate` only; interval 0:
+	 * none, or not reliable, because it is shorter than min_rtt_us.
+	 */
 	u32 rs_delivered;
 	u32 rs_interval_us;
 	u32 rs_snd_us;
@@ -82,8 +95,8 @@ struct ab_view {
 	u32 rs_losses;
 
 	u32 owd_us;          /* one-way delay plus an unknown constant; needs owd_valid */
-	u32 ack_gap_us;      /* since the previous ACK that acknowledged data */
-	u32 acked_bytes_gap; /* bytes acknowledged in that gap */
+	u32 ack_gap_us;      /* since the previous ACK of data, or init; needs acked_bytes_gap */
+	u32 acked_bytes_gap; /* bytes this ACK acknowledges, or 0 */
 	u32 random;
 
 	u8 ca_state;

@@ -47,6 +47,15 @@ AB_INLINE u64 ab_mul_div(u64 a, u32 b, u32 c)
 }
 
 /*
+ * floor(a * b / 2^24) for a < 2^56: with a = h * 2^24 + l it is h * b + floor(l * b / 2^24), whose terms are
+ * below 2^32 * 2^32 - 2^32 and 2^32.
+ */
+AB_INLINE u64 ab_mul_q24(u64 a, u32 b)
+{
+	return (a >> 24) * b + ((a & 0xffffff) * b >> 24);
+}
+
+/*
  * Is a * b > c * d? Exact for all values. The products have up to 96 bits; they are compared as
  * high part (bits 32 and up) and low part (32 bits): (2^32 - 1)^2 + (2^32 - 1) < 2^64, so the high
  * part does not overflow.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_cc::{Algorithm, Controller, algorithms};
+use anabranch_cc::{Algorithm, Controller, Kind, algorithms};
 use common::{Connection, controller};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -73,7 +73,20 @@ fn least_ssthresh(algorithm: &Algorithm) -> u32 {
 
 /// Applies one operation and checks the invariants.
 fn apply(connection: &mut Connection, k: usize, operation: Operation) -> Result<(), TestCaseError> {
+    let rate_based = connection.subflows[k].controller.kind() == Kind::Rate;
     match operation {
+        Operation::Acks { count, acked, .. } if rate_based => {
+            for _ in 0..count {
+                connection.now_us += 500;
+                connection.rate(k, acked.into(), 500);
+            }
+        }
+        Operation::Round { rtt_us } if rate_based => {
+            connection.now_us += u64::from(rtt_us);
+            connection.sample(k, rtt_us);
+            connection.rate(k, connection.cwnd(k), rtt_us);
+        }
+        Operation::FastRetransmit if rate_based => connection.rate_recovery(k),
         Operation::Acks { count, acked, limited } => {
             for _ in 0..count {
                 let before = connection.cwnd(k);

@@ -4,6 +4,7 @@
  * algorithms/. The build writes one source per algorithm:
  *   #define AB_SHIM_NAME lia
  *   #define AB_SHIM_COUPLED 1
+ *   #define AB_SHIM_RATE 0
  *   #include "lia.h"
  *   #include "shim.bpf.h"
  *
@@ -24,7 +25,8 @@
 #define AB_HANDLES_ROW(event, handler) AB_HANDLES_##event = AB_EXPAND_SECOND(AB_MARK_##handler, 1, ~),
 enum ab_handles { AB_SHIM_EVENT_TABLE(AB_HANDLES_ROW) };
 
-AB_STATIC_ASSERT(!AB_HANDLES_rate, "the shim maps window algorithms only");
+AB_STATIC_ASSERT(AB_SHIM_RATE ? !AB_HANDLES_ack : !AB_HANDLES_rate,
+		 "the kind of the registry is that of the events");
 
 static __always_inline u32 ab_run(struct ab_frame *frame, enum ab_shim_event event)
 {
@@ -66,7 +68,7 @@ static __always_inline void ab_load_state(struct sock *sk, struct ab_subflow *s)
 	s->frame.out = (struct ab_out){};
 }
 
-/* Applies the answer: state, window, ssthresh. The window is at least 1 and at most the clamp. */
+/* Applies the answer: state, window, ssthresh, pacing. The window is at least 1 and at most the clamp. */
 static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
 {
 	struct tcp_sock *tp = ab_tp(sk);
@@ -87,6 +89,14 @@ static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
 		tp->snd_cwnd_cnt = out->cwnd_cnt;
 	if (out->mask & AB_OUT_SSTHRESH)
 		tp->snd_ssthresh = ab_max_u32(out->ssthresh, 1);
+#if AB_SHIM_RATE
+	if (out->mask & AB_OUT_PACING) {
+		sk->sk_pacing_rate = ab_min_u64(out->pacing_bytes_per_s, sk->sk_max_pacing_rate);
+		/* Without fq on the device TCP paces itself, once it is told to. */
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	}
+#endif
 }
 
 /* One handler call on a filled view: its answer for `loss` and `undo`, else 0. */
@@ -226,6 +236,37 @@ SEC("struct_ops") void ab_hook_in_ack_event(u64 *ctx)
 		s->track.ece = (ctx[1] & CA_ACK_ECE) != 0;
 }
 
+#if AB_SHIM_RATE
+SEC("struct_ops") void ab_hook_cong_control(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	const struct rate_sample *rs = ab_rate_sample(ctx);
+	struct ab_subflow *s = ab_storage(sk);
+
+	if (!s)
+		return;
+	ab_peer_events(sk, s);
+	ab_fill_ack(sk, s);
+	ab_fill_rate(sk, s, rs);
+	s->frame.view.ece = s->track.ece;
+	ab_event(sk, s, AB_EVENT_rate);
+}
+
+/* At least so many segments in a burst. */
+SEC("struct_ops") u32 ab_hook_min_tso_segs(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+
+	return sk->sk_pacing_rate < AB_ONE_SEGMENT_BELOW ? 1 : 2;
+}
+
+/* Windows for the send buffer: one in flight, one to be paced, one for the recovery of what is lost. */
+SEC("struct_ops") u32 ab_hook_sndbuf_expand(u64 *ctx)
+{
+	(void)ctx;
+	return 3;
+}
+#else
 SEC("struct_ops") void ab_hook_cong_avoid(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
@@ -240,6 +281,7 @@ SEC("struct_ops") void ab_hook_cong_avoid(u64 *ctx)
 	s->frame.view.ece = s->track.ece;
 	ab_event(sk, s, AB_EVENT_ack);
 }
+#endif
 
 SEC("struct_ops") u32 ab_hook_ssthresh(u64 *ctx)
 {
@@ -316,7 +358,13 @@ struct tcp_congestion_ops AB_KERNEL_NAME = {
     .release = (void *)ab_hook_release,
     .pkts_acked = (void *)ab_hook_pkts_acked,
     .in_ack_event = (void *)ab_hook_in_ack_event,
+#if AB_SHIM_RATE
+    .cong_control = (void *)ab_hook_cong_control,
+    .min_tso_segs = (void *)ab_hook_min_tso_segs,
+    .sndbuf_expand = (void *)ab_hook_sndbuf_expand,
+#else
     .cong_avoid = (void *)ab_hook_cong_avoid,
+#endif
     .ssthresh = (void *)ab_hook_ssthresh,
     .undo_cwnd = (void *)ab_hook_undo_cwnd,
     .set_state = (void *)ab_hook_set_state,

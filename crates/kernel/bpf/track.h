@@ -14,18 +14,19 @@ struct ab_track {
 	u64 acked_bytes; /* bytes_acked at that ACK */
 	u64 loss_bytes;  /* bytes_acked at the last loss */
 	u64 bytes_between_losses;
-	u64 conn_version;             /* of the copy in the frame */
-	u32 membership;               /* of the connection, at the last look */
+	u64 conn_version;     /* of the copy in the frame */
+	u64 delivered_before; /* the kernel's `delivered`, which has 32 bits, before the ACK being handled */
+	u32 membership;       /* of the connection, at the last look */
 	u32 generation[AB_MAX_PEERS]; /* of each slot at that look, 0: free */
 	u32 round_end_seq;
-	u32 delivered; /* before the ACK being handled */
+	u32 delivered; /* before the ACK being handled, as the kernel counts */
 	u32 lost;      /* before the ACK being handled */
 	u32 loss_events;
 	/* From pkts_acked to cong_avoid of the same ACK: */
 	u32 rtt_us; /* 0: no sample */
 	u32 acked;
 	u32 acked_sacked;
-	u32 rs_prior_delivered;
+	u32 rs_delivered; /* since the sampled packet was sent */
 	u32 ack_gap_us;
 	u32 acked_bytes_gap;
 	u8 advances; /* the ACK acknowledges something cumulatively */
@@ -102,7 +103,7 @@ static __noinline void ab_fill_view(struct sock *sk, struct ab_subflow *s)
 
 	v->now_us = ab_now_us();
 	v->bytes_acked = tp->bytes_acked;
-	v->delivered = tp->delivered;
+	v->delivered = s->track.delivered_before + (u32)(tp->delivered - s->track.delivered);
 	v->cwnd = tp->snd_cwnd;
 	v->cwnd_cnt = tp->snd_cwnd_cnt;
 	v->cwnd_clamp = tp->snd_cwnd_clamp;
@@ -143,7 +144,7 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	const struct ab_track *t = &s->track;
 	struct ab_view *v = &s->frame.view;
 
-	v->rs_prior_delivered = t->rs_prior_delivered;
+	v->rs_prior_delivered = v->delivered - ab_min_u64(t->rs_delivered, v->delivered);
 	v->acked = t->acked;
 	v->acked_sacked = t->acked_sacked;
 	v->newly_lost = ab_tp(sk)->lost - t->lost;
@@ -156,6 +157,28 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	v->ack_gap_us = t->ack_gap_us;
 	v->acked_bytes_gap = t->acked_bytes_gap;
 }
+
+#if AB_SHIM_RATE
+/* Adds the kernel's rate sample of the ACK. */
+static __always_inline void ab_fill_rate(struct sock *sk, struct ab_subflow *s, const struct rate_sample *rs)
+{
+	struct ab_view *v = &s->frame.view;
+
+	v->acked_sacked = rs->acked_sacked;
+	v->prior_in_flight = rs->prior_in_flight;
+	v->rs_losses = rs->losses > 0 ? (u32)rs->losses : 0;
+	v->rs_app_limited = rs->is_app_limited;
+	v->rs_snd_us = rs->snd_interval_us;
+	v->rs_rcv_us = rs->rcv_interval_us;
+	v->rs_delivered = 0;
+	v->rs_interval_us = 0;
+	if (rs->delivered < 0 || rs->interval_us <= 0)
+		return;
+	v->rs_delivered = (u32)rs->delivered;
+	v->rs_interval_us = (u32)rs->interval_us;
+	v->rs_prior_delivered = v->delivered - (u32)(ab_tp(sk)->delivered - rs->prior_delivered);
+}
+#endif
 
 /* Notes what an ACK brings. A round ends when data sent after its beginning is acknowledged (snd_nxt then).
  */
@@ -170,12 +193,13 @@ static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, co
 	/* The sample counts what earlier ACKs have SACKed too. */
 	t->acked = ab_min_u32(sample->pkts_acked, t->acked_sacked);
 	t->advances = sample->pkts_acked > 0;
+	t->delivered_before += t->acked_sacked;
 	t->delivered = delivered;
 	t->lost = tp->lost;
 	t->last_send_us = tp->tcp_wstamp_ns / 1000;
 	/* The sample's in_flight is what was delivered since its packet was sent, in bytes of whole packets.
 	 */
-	t->rs_prior_delivered = mss ? delivered - sample->in_flight / mss : delivered;
+	t->rs_delivered = mss ? sample->in_flight / mss : 0;
 	t->round_start = 0;
 	t->ack_gap_us = 0;
 	t->acked_bytes_gap = 0;
@@ -185,10 +209,8 @@ static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, co
 		t->round_start = 1;
 		t->round_end_seq = tp->snd_nxt;
 	}
-	if (t->last_ack_us) {
-		t->ack_gap_us = (u32)(now_us - t->last_ack_us);
-		t->acked_bytes_gap = (u32)bytes;
-	}
+	t->ack_gap_us = (u32)(now_us - t->last_ack_us);
+	t->acked_bytes_gap = (u32)bytes;
 	t->last_ack_us = now_us;
 	t->acked_bytes += bytes;
 }
@@ -198,10 +220,12 @@ static __always_inline void ab_track_init(struct sock *sk, struct ab_track *t)
 	struct tcp_sock *tp = ab_tp(sk);
 
 	t->last_send_us = ab_now_us();
+	t->last_ack_us = t->last_send_us;
 	t->acked_bytes = tp->bytes_acked;
 	t->loss_bytes = tp->bytes_acked;
 	t->round_end_seq = tp->snd_nxt;
 	t->delivered = tp->delivered;
+	t->delivered_before = tp->delivered;
 	t->lost = tp->lost;
 }
 

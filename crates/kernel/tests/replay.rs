@@ -11,7 +11,7 @@ mod common;
 use std::{fs, mem::size_of};
 
 use anabranch_cc::{
-    Algorithm, Conn, Context, Controller, Coupling, HOT_STATE_BYTES, Hosts, MAX_PEERS, OUT_CWND,
+    Algorithm, Conn, Context, Controller, Coupling, HOT_STATE_BYTES, Hosts, Kind, MAX_PEERS, OUT_CWND,
     OUT_CWND_CNT, OUT_SSTHRESH, Out, Peer, SSTHRESH_INFINITE, View,
 };
 use anabranch_kernel::EVENTS;
@@ -83,6 +83,8 @@ struct Lane {
     peers: [Peer; MAX_PEERS],
     view: View,
     event: usize,
+    /// The event of its kind at every ACK.
+    answers_to: &'static str,
 }
 
 impl Lane {
@@ -101,6 +103,10 @@ impl Lane {
             peers: [Peer::default(); MAX_PEERS],
             view,
             event: 0,
+            answers_to: match algorithm.kind() {
+                Kind::Window => "ack",
+                Kind::Rate => "rate",
+            },
         }
     }
 
@@ -109,7 +115,7 @@ impl Lane {
         self.event = match first {
             true => 0,
             false => match random.between(1, 10) {
-                1..=5 => position("ack"),
+                1..=5 => position(self.answers_to),
                 6..=8 => position("rtt_sample"),
                 _ => random.between(1, EVENTS.len() as u32 - 1) as usize,
             },
@@ -122,6 +128,10 @@ impl Lane {
         v.acked_sacked = wild(random, v.acked);
         v.delivered += u64::from(v.acked_sacked);
         v.rs_prior_delivered = v.delivered - u64::from(v.cwnd).min(v.delivered);
+        v.rs_delivered = wild(random, v.acked_sacked);
+        v.rs_interval_us = if random.one_in(20) { 0 } else { wild(random, rtt_us) };
+        v.rs_losses = if random.one_in(10) { wild(random, 3) } else { 0 };
+        v.rs_app_limited = u8::from(random.one_in(8));
         v.bytes_acked = v.delivered * u64::from(v.mss);
         v.newly_lost = if random.one_in(10) { random.between(1, 5) } else { 0 };
         v.total_retrans = v.total_retrans.wrapping_add(v.newly_lost);

@@ -52,6 +52,14 @@ pub(crate) struct RateSample {
     pub(super) taken: bool,
 }
 
+impl RateSample {
+    /// Over which the packets were delivered; 0: there is no sample.
+    #[inline]
+    pub(crate) fn interval_us(&self) -> u32 {
+        self.snd_us.max(self.rcv_us)
+    }
+}
+
 /// What an acknowledgement has changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Absorbed {
@@ -72,4 +80,6 @@ pub(crate) struct Absorbed {
     pub(crate) owd_valid: bool,
     /// Not an acknowledgement at all, but the end of a silence of so long.
     pub(crate) idle_us: u32,
+    /// For those that toss coins: a random number.
+    pub(crate) random: u32,
 }

@@ -365,7 +365,7 @@ impl Sender {
     pub(crate) fn stopped(&mut self, limited: bool) {
         self.note_usage(limited);
         if !limited && self.in_flight() < self.cwnd {
-            self.app_limited_until = self.delivered + u64::from(self.in_flight()).max(1);
+            self.app_limited_until = self.delivered + u64::from(self.in_flight()) + 1;
         }
     }
 

@@ -138,10 +138,11 @@ impl<K: Key> World<'_, K> {
         let silence = Absorbed { idle_us, ..Absorbed::default() };
         self.congestion(index, &silence, None, Controller::idle_restart);
         let now_us = self.now_us();
-        let sender = &mut self.endpoints[index].sender;
-        sender.end_silence(now_us);
-        if is_long {
-            sender.cwnd = sender.cwnd.min(initial);
-        }
+        self.change_state(index, |sender| {
+            sender.end_silence(now_us);
+            if is_long {
+                sender.cwnd = sender.cwnd.min(initial);
+            }
+        });
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     net::{Network, build::Router},
     packet::flags,
     scheduler,
-    tcp::{ecn::Ecn, receiver::Receiver, sender::Sender},
+    tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender},
 };
 
 /// The direction of traffic for which a side has nothing to send: the opener, then the other one.
@@ -111,6 +111,10 @@ impl<'s, K: Key> World<'s, K> {
                 let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
                 endpoint.stripped = stripped(self.scenario, &path.hops);
                 endpoint.life.only_listens = only_listens;
+                if endpoint.controller.kind() == Kind::Rate {
+                    let name = format!("congestion/{}/{subflow}/{side}", model.name);
+                    endpoint.pacer = Some(Box::new(Pacer::of_rate_algorithm(streams.stream(&name))));
+                }
                 self.endpoints.push(endpoint);
                 if !self.scenario.interfaces.is_empty() {
                     self.prices.push(Price::of(self.scenario, &path.hops));
@@ -219,7 +223,6 @@ fn endpoint(
     jitter: Option<Box<Jitter>>,
 ) -> Endpoint {
     let controller = controller(model, subflow);
-    let paces = model.transport.pacing || controller.kind() == Kind::Rate;
     Endpoint {
         connection,
         route,
@@ -236,7 +239,7 @@ fn endpoint(
         coupled,
         last_ack_us: 0,
         jitter,
-        pacer: paces.then(Box::default),
+        pacer: model.transport.pacing.then(Box::default),
         super_packet: model.transport.delayed_ack.is_some_and(|rule| rule.quick > 0).then(Box::default),
     }
 }

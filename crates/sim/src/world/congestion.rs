@@ -1,12 +1,18 @@
 //! The host's side of the congestion-control contract (`algorithms/include/anabranch/cc.h`).
 
 use anabranch_cc::{
-    Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH, Out,
-    Peer, View,
+    Conn, Context, Controller, Kind, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH,
+    Out, Peer, View,
 };
 
 use super::{Endpoint, Phase, World, connection::Group, price::Price};
-use crate::{engine::heads::Key, tcp::ack::Absorbed};
+use crate::{
+    engine::heads::Key,
+    tcp::{
+        ack::{Absorbed, RateSample},
+        sender::Sender,
+    },
+};
 
 /// Peers and words of a subflow whose algorithm does not couple, and so neither reads nor writes them.
 pub(super) struct Idle {
@@ -60,6 +66,7 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let nothing = Absorbed::default();
+        self.endpoints[index].last_ack_us = self.now_us();
         self.congestion(index, &nothing, None, Controller::init);
         self.tell_peers(index, Controller::peer_join);
     }
@@ -72,6 +79,30 @@ impl<K: Key> World<'_, K> {
         let nothing = Absorbed::default();
         self.congestion(index, &nothing, None, Controller::release);
         self.tell_peers(index, Controller::peer_leave);
+    }
+
+    /// An acknowledgement for a rate algorithm.
+    pub(super) fn rate(&mut self, index: usize, absorbed: &Absorbed, rtt_us: Option<u32>) {
+        let endpoint = &mut self.endpoints[index];
+        let mut absorbed = *absorbed;
+        absorbed.random = endpoint.pacer.as_mut().map_or(0, |pacer| pacer.toss());
+        // The draft, section 3.3: a shorter interval than the least RTT comes from a spurious retransmission.
+        if absorbed.rate.interval_us() < endpoint.sender.rtt.min_us {
+            absorbed.rate = RateSample::default();
+        }
+        self.congestion(index, &absorbed, rtt_us, Controller::rate);
+    }
+
+    /// Changes the state of a sender. A window that a rate algorithm owns stays (cc.h); says whether it does.
+    pub(super) fn change_state(&mut self, index: usize, change: impl FnOnce(&mut Sender)) -> bool {
+        let endpoint = &mut self.endpoints[index];
+        let window = endpoint.sender.cwnd;
+        change(&mut endpoint.sender);
+        let stays = endpoint.controller.kind() == Kind::Rate;
+        if stays {
+            endpoint.sender.cwnd = window;
+        }
+        stays
     }
 
     /// Tells the coupled peers of an endpoint that it has come or gone.
@@ -121,14 +152,14 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
         idle_us: absorbed.idle_us,
         delivered_ce: endpoint.ecn.delivered_marked,
         rs_delivered: absorbed.rate.delivered,
-        rs_interval_us: absorbed.rate.snd_us.max(absorbed.rate.rcv_us),
+        rs_interval_us: absorbed.rate.interval_us(),
         rs_snd_us: absorbed.rate.snd_us,
         rs_rcv_us: absorbed.rate.rcv_us,
         rs_losses: absorbed.newly_lost,
         owd_us: absorbed.owd_us,
         ack_gap_us: (now_us as u32).wrapping_sub(endpoint.last_ack_us),
         acked_bytes_gap: absorbed.acked_bytes as u32,
-        random: 0,
+        random: absorbed.random,
         ca_state: sender.state as u8,
         cwnd_limited: u8::from(sender.is_cwnd_limited()),
         app_limited: u8::from(sender.is_app_limited()),
@@ -237,6 +268,30 @@ mod tests {
         };
         assert_eq!((members(0), members(1)), (vec![1], vec![1]));
         assert_eq!(members(2), [8, 1, 1]);
+    }
+
+    #[test]
+    fn reductions_leave_the_window_of_a_rate_algorithm_alone() {
+        for (congestion, stays) in [("bbr", true), ("reno", false)] {
+            let text = format!(
+                r#"
+                name = "window"
+                duration = "1 s"
+                node = [{{ names = ["S", "D"] }}]
+                link = [{{ between = ["S", "D"], rate = "1 Mbit/s", delay = "1 ms", queue = "unlimited" }}]
+                connection = [{{ name = "flow", from = "S", to = "D", congestion = "{congestion}" }}]"#
+            );
+            let loaded = anabranch_scenario::load(&text, "window.toml", &[]);
+            let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+            let mut world = World::<u64>::new(&scenario, 1);
+            let changes: [fn(&mut Sender); 3] =
+                [|sender| sender.begin_cwr(20), Sender::end_cwr, |sender| sender.note_repaired(10)];
+            world.endpoints[0].sender.cwnd = 40;
+            for (change, reduced) in changes.into_iter().zip([20, 20, 10]) {
+                assert_eq!(world.change_state(0, change), stays);
+                assert_eq!(world.endpoints[0].sender.cwnd, if stays { 40 } else { reduced }, "{congestion}");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
     tcp::{
         ack::{Absorbed, Ack, Verdict},
         receiver::{Arrival, Receiver},
-        sender::Method,
+        sender::{Method, Sender},
     },
 };
 
@@ -213,19 +213,21 @@ impl<K: Key> World<'_, K> {
                     CaState::Cwr => sender.ssthresh,
                     _ => self.congestion(index, absorbed, None, Controller::loss),
                 };
-                let endpoint = &mut self.endpoints[index];
-                endpoint.ecn.reduced();
-                if verdict == Verdict::StartOver {
-                    endpoint.sender.start_over(ssthresh);
+                self.endpoints[index].ecn.reduced();
+                let stays = if verdict == Verdict::StartOver {
+                    self.endpoints[index].sender.start_over(ssthresh);
                     self.congestion(index, absorbed, None, Controller::rto);
+                    false
                 } else {
-                    endpoint.sender.enter_recovery(ssthresh);
-                }
+                    self.change_state(index, |sender| sender.enter_recovery(ssthresh))
+                };
                 let sender = &mut self.endpoints[index].sender;
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
                 // silent, and a steady RTT would else time out just before its acknowledgement.
                 sender.restart_timer(self.now, &mut self.timers, index as u32);
-                sender.reduce_window(absorbed);
+                if !stays {
+                    sender.reduce_window(absorbed);
+                }
             }
             Verdict::Undo => {
                 let window = self.congestion(index, absorbed, None, Controller::undo);
@@ -238,13 +240,14 @@ impl<K: Key> World<'_, K> {
             Verdict::Repaired => {
                 self.endpoints[index].ecn.reduced();
                 let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
-                self.endpoints[index].sender.note_repaired(ssthresh);
-                self.congestion(index, absorbed, None, Controller::recovery_exit);
+                if !self.change_state(index, |sender| sender.note_repaired(ssthresh)) {
+                    self.congestion(index, absorbed, None, Controller::recovery_exit);
+                }
             }
             Verdict::Leave => {
                 let was = self.endpoints[index].sender.state;
-                self.endpoints[index].sender.leave_recovery();
-                if was == CaState::Recovery {
+                let stays = self.change_state(index, Sender::leave_recovery);
+                if was == CaState::Recovery && !stays {
                     self.congestion(index, absorbed, None, Controller::recovery_exit);
                 }
                 // What was sent in this recovery may be known to be lost: that is the next one.
@@ -264,7 +267,7 @@ impl<K: Key> World<'_, K> {
             }
             Kind::Window => {}
             Kind::Rate => {
-                self.congestion(index, absorbed, rtt_us, Controller::rate);
+                self.rate(index, absorbed, rtt_us);
             }
         }
     }
