@@ -34,6 +34,7 @@ fn main() {
 
     let registry = fs::read_to_string(algorithms.join("registry.def")).expect("registry.def is readable");
     let mut objects = String::from("&[");
+    let mut select = "None".to_owned();
     let missing = match find_compiler() {
         Ok(compiler) => {
             let stable = stable_dir(&out);
@@ -49,6 +50,9 @@ fn main() {
                 )
                 .expect("writing to a string");
             }
+            let object = out.join("select.bpf.o");
+            compile_file(&compiler, &here, &algorithms, &out, &here.join("bpf/select.bpf.c"), &object);
+            select = format!("Some(&Aligned(*include_bytes!({object:?})))");
             "None".to_owned()
         }
         Err(why) => {
@@ -62,6 +66,8 @@ fn main() {
         out.join("objects.rs"),
         format!(
             "/// The objects, in the registry's order.\npub(crate) static OBJECTS: &[Object] = {objects};\n\
+             /// The program that chooses for a control group.\n\
+             pub(crate) static SELECT: Option<&Aligned<[u8]>> = {select};\n\
              /// Why there are none.\npub(crate) static MISSING: Option<&str> = {missing};\n"
         ),
     )
@@ -122,7 +128,18 @@ fn compile(
         u8::from(*coupled)
     );
     fs::write(&source, text).expect("OUT_DIR is writable");
+    compile_file(compiler, here, algorithms, out, &source, &object);
+    object
+}
 
+fn compile_file(
+    compiler: &OsString,
+    here: &Path,
+    algorithms: &Path,
+    out: &Path,
+    source: &Path,
+    object: &Path,
+) {
     let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys sets it");
     let target = match env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {
         Ok("big") => "bpfeb",
@@ -153,14 +170,13 @@ fn compile(
         .arg("-I")
         .arg(here.join("bpf"))
         .arg("-c")
-        .arg(&source)
+        .arg(source)
         .arg("-o")
-        .arg(&object)
+        .arg(object)
         .status()
         .expect("the compiler was found before");
-    assert!(status.success(), "{name}: {} does not compile for BPF", source.display());
-    strip(compiler, &object);
-    object
+    assert!(status.success(), "{} does not compile for BPF", source.display());
+    strip(compiler, object);
 }
 
 /// Removes DWARF, which BTF replaces, if the tool that belongs to the compiler is there.
