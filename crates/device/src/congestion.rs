@@ -246,7 +246,8 @@ fn print_status(status: &cc::Status) {
         let seen = &loaded.counters;
         let events: Vec<String> =
             seen.events.iter().map(|(event, calls)| format!("{event} {calls}")).collect();
-        print(&format!("  calls        {}: {}", seen.calls, events.join(", ")));
+        let events = if events.is_empty() { String::new() } else { format!(": {}", events.join(", ")) };
+        print(&format!("  calls        {}{events}", seen.calls));
         print(&format!("  coupling     coupled {}, uncoupled {}", seen.coupled, seen.uncoupled));
         print(&format!(
             "  subflows     joined {}, plain TCP {}, beyond the eighth {}, map full {}, no memory {}",

