@@ -243,17 +243,9 @@ fn print_status(status: &cc::Status) {
         if !params.is_empty() {
             print(&format!("  parameters   {}", params.join(", ")));
         }
-        let seen = &loaded.counters;
-        let events: Vec<String> =
-            seen.events.iter().map(|(event, calls)| format!("{event} {calls}")).collect();
-        let events = if events.is_empty() { String::new() } else { format!(": {}", events.join(", ")) };
-        print(&format!("  calls        {}{events}", seen.calls));
-        print(&format!("  coupling     coupled {}, uncoupled {}", seen.coupled, seen.uncoupled));
-        print(&format!(
-            "  subflows     joined {}, plain TCP {}, beyond the eighth {}, map full {}, no memory {}",
-            seen.joined, seen.plain_tcp, seen.no_slot, seen.map_full, seen.no_memory
-        ));
-        print(&format!("  conflicts    {}, changes dropped {}", seen.conflicts, seen.dropped_writes));
+        if let Some(seen) = &loaded.counters {
+            print_counters(seen);
+        }
         for known in &loaded.connections {
             print(&format!(
                 "  connection   token {}, subflows {}, mode {}",
@@ -268,7 +260,7 @@ fn print_status(status: &cc::Status) {
         }
     }
     for name in &status.foreign {
-        print(&format!("{name} is registered, but not from {}", status.folder.display()));
+        print(&format!("{name} is registered, but not by this program from {}", status.folder.display()));
     }
     for selection in &status.selections {
         print(&format!("new sockets of {} {} use {}", selection.kind, selection.name, selection.congestion));
@@ -282,6 +274,18 @@ fn print_status(status: &cc::Status) {
     for namespace in &status.unseen_namespaces {
         print(&format!("could not look into the network namespace {namespace}"));
     }
+}
+
+fn print_counters(seen: &cc::Counted) {
+    let events: Vec<String> = seen.events.iter().map(|(event, calls)| format!("{event} {calls}")).collect();
+    let events = if events.is_empty() { String::new() } else { format!(": {}", events.join(", ")) };
+    print(&format!("  calls        {}{events}", seen.calls));
+    print(&format!("  coupling     coupled {}, uncoupled {}", seen.coupled, seen.uncoupled));
+    print(&format!(
+        "  subflows     joined {}, plain TCP {}, beyond the eighth {}, map full {}, no memory {}",
+        seen.joined, seen.plain_tcp, seen.no_slot, seen.map_full, seen.no_memory
+    ));
+    print(&format!("  conflicts    {}, changes dropped {}", seen.conflicts, seen.dropped_writes));
 }
 
 /// Seconds as days, hours, minutes.

@@ -4,7 +4,10 @@ mod common;
 
 use std::{
     fs,
-    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    os::unix::{
+        fs::{PermissionsExt as _, symlink},
+        process::CommandExt as _,
+    },
     process::Command,
 };
 
@@ -17,6 +20,7 @@ use common::{
     },
     names, registered, said, skip,
 };
+use serde_json::Value;
 use socket2::Protocol;
 
 const LIA: End = End { protocol: Protocol::MPTCP, congestion: "ab_lia" };
@@ -46,6 +50,24 @@ fn loading_again_does_nothing_and_other_parameters_are_refused() {
     assert_eq!(daemon.done("unload --all"), "unloaded ab_reno\nunloaded ab_lia\n");
     assert_eq!(names(&daemon.folder), Vec::<String>::new());
     assert!(!registered("ab_lia") && !registered("ab_reno"));
+}
+
+#[test]
+fn what_another_build_has_loaded_is_not_read_and_can_be_unloaded() {
+    if skip("what_another_build_has_loaded_is_not_read_and_can_be_unloaded") {
+        return;
+    }
+    let daemon = Daemon::new();
+    daemon.done("load reno");
+    let build = daemon.folder.join("ab_reno/build");
+    fs::remove_file(&build).expect("it is there");
+    symlink("0123456789abcdef", &build).expect("it can be made");
+    let loaded = daemon.loaded("reno");
+    assert_eq!((&loaded["is_this_build"], &loaded["counters"]), (&Value::Bool(false), &Value::Null));
+    assert!(daemon.done("status").contains(" by user 0, from another build\n"));
+    let refused = daemon.run("load reno");
+    assert!(refused.code == Some(1) && refused.err.contains("from another build of it"), "{refused:?}");
+    assert_eq!(daemon.done("unload reno"), "unloaded ab_reno\n");
 }
 
 #[test]
@@ -150,7 +172,7 @@ fn a_name_that_another_loader_holds_is_refused_and_nothing_is_left() {
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.err.contains("a congestion control `ab_reno` is registered already"), "{refused:?}");
     assert_eq!(names(&daemon.folder), Vec::<String>::new());
-    assert!(daemon.done("status").contains("ab_reno is registered, but not from"));
+    assert!(daemon.done("status").contains("ab_reno is registered, but not by this program from"));
     assert!(registered("ab_reno"), "the other's is untouched");
     drop(other);
     assert_eq!(daemon.done("load reno"), "loaded ab_reno\n");

@@ -187,9 +187,6 @@ impl Pins {
             if pinned.params()? != params {
                 return Err(PinError::OtherParameters { name });
             }
-            if !pinned.is_this_build()? {
-                return Err(PinError::OtherBuild { name });
-            }
             return Ok(Loading::AlreadyLoaded);
         }
         let folder = self.place(algorithm);
@@ -313,7 +310,8 @@ impl Pinned {
     /// The parameters the kernel holds, in the registry's order, as stored.
     ///
     /// # Errors
-    /// [`PinError::Bpf`], or [`PinError::Kernel`] with [`KernelError::Read`].
+    /// [`PinError::OtherBuild`], because its maps may be laid out differently; [`PinError::Bpf`], [`PinError::File`], or
+    /// [`PinError::Kernel`] with [`KernelError::Read`].
     pub fn params(&self) -> Result<Vec<u32>, PinError> {
         Ok(read_params(self.map(PARAMS)?, self.algorithm)?)
     }
@@ -329,7 +327,7 @@ impl Pinned {
     /// The MPTCP connections with at least one subflow in a slot, by token; none if the algorithm does not couple.
     ///
     /// # Errors
-    /// [`PinError::Bpf`].
+    /// As [`Pinned::params`].
     pub fn connections(&self) -> Result<Vec<Connection>, PinError> {
         if !self.folder.join(CONNECTIONS).exists() {
             return Ok(Vec::new());
@@ -372,6 +370,9 @@ impl Pinned {
     }
 
     fn map(&self, file: &str) -> Result<MapHandle, PinError> {
+        if !self.is_this_build()? {
+            return Err(PinError::OtherBuild { name: self.algorithm.name() });
+        }
         let path = self.folder.join(file);
         MapHandle::from_pinned_path(&path).map_err(|source| PinError::Bpf { path, source })
     }

@@ -28,7 +28,7 @@ pub use namespaces::Namespace;
 pub use routes::{ChangedRoute, Prefix, use_on_routes};
 pub use selection::{Replaced, Selection, stop_in_namespace, use_in_namespace};
 pub use sockets::SocketInUse;
-pub use status::{Status, status};
+pub use status::{Counted, Status, status};
 pub use unload::{Unloaded, unload};
 
 use crate::DeviceError;
@@ -51,8 +51,13 @@ pub fn find(name: &str) -> Result<&'static Algorithm, DeviceError> {
 
 /// Whether the kernel has the algorithm under its name now, from whatever loader.
 pub(crate) fn is_registered(algorithm: &Algorithm) -> bool {
+    registered().contains(&kernel_name(algorithm))
+}
+
+/// Names of the congestion controls that the kernel has now.
+fn registered() -> Vec<String> {
     let names = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    names.split_whitespace().any(|name| name == kernel_name(algorithm))
+    names.split_whitespace().map(str::to_owned).collect()
 }
 
 /// The candidate that resembles `name` most.

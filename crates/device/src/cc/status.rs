@@ -7,7 +7,7 @@ use std::{
 };
 
 use anabranch_cc::Param;
-use anabranch_kernel::{EVENTS, Pinned, Pins, kernel_name};
+use anabranch_kernel::{Counters, EVENTS, Pinned, Pins, kernel_name};
 use serde::Serialize;
 
 use super::{
@@ -25,7 +25,7 @@ pub struct Status {
     pub folder: PathBuf,
     /// What is loaded, in the order of the registry.
     pub loaded: Vec<Loaded>,
-    /// Congestion controls named `ab_…` that others have registered.
+    /// Congestion controls named `ab_…` that were registered by other means, or are not known to this build.
     pub foreign: Vec<String>,
     /// What a killed loader left; the next `load` or `unload` removes it.
     pub leftovers: Vec<PathBuf>,
@@ -50,12 +50,12 @@ pub struct Loaded {
     pub age_s: u64,
     /// User number of whoever loaded it.
     pub uid: u32,
-    /// Whether it is the BPF object of this build.
+    /// Whether it is the BPF object of this build. If not, it works, and what is in its maps is not shown.
     pub is_this_build: bool,
     /// Parameters by name, as `--param` takes them.
     pub params: BTreeMap<&'static str, String>,
     /// What it has counted since it was loaded.
-    pub counters: Counted,
+    pub counters: Option<Counted>,
     /// The connections that a coupled algorithm knows.
     pub connections: Vec<Connection>,
     /// Namespaces that have it as default.
@@ -120,13 +120,13 @@ pub fn status(folder: &Path) -> Result<Status, DeviceError> {
     let pins = Pins::open(folder)?;
     let pinned = pins.loaded();
     let survey = survey(|name| name.starts_with("ab_"))?;
-    let foreign = anabranch_cc::algorithms()
-        .iter()
-        .filter(|algorithm| super::is_registered(algorithm) && pins.find(algorithm).is_none())
-        .map(kernel_name);
+    let mut foreign = super::registered();
+    foreign.retain(|name| {
+        name.starts_with("ab_") && pinned.iter().all(|pinned| kernel_name(pinned.algorithm()) != *name)
+    });
     Ok(Status {
         folder: folder.to_owned(),
-        foreign: foreign.collect(),
+        foreign,
         leftovers: pins.leftovers()?,
         selections: selection::list(folder)?,
         unseen_namespaces: survey.unseen.iter().map(|namespace| namespace.name.clone()).collect(),
@@ -138,45 +138,50 @@ fn loaded(pinned: &Pinned, survey: &Survey) -> Result<Loaded, DeviceError> {
     let algorithm = pinned.algorithm();
     let kernel_name = kernel_name(algorithm);
     let since = pinned.since()?;
-    let seen = pinned.counters()?;
-    let events = EVENTS.into_iter().zip(seen.events).filter(|(_, calls)| *calls > 0);
-    let text = |(param, &value): (&Param, &u32)| (param.name, params::shown(param, value));
     let sockets = survey.sockets.iter().filter(|(_, socket)| socket.congestion == kernel_name);
     let defaults = survey.defaults.iter().filter(|(_, default)| *default == kernel_name);
-    Ok(Loaded {
+    let mut loaded = Loaded {
         name: algorithm.name(),
         title: algorithm.title(),
         since_unix_s: since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs(),
         age_s: since.elapsed().unwrap_or_default().as_secs(),
         uid: pinned.owner()?,
         is_this_build: pinned.is_this_build()?,
-        params: algorithm.params().iter().zip(&pinned.params()?).map(text).collect(),
-        counters: Counted {
-            calls: seen.events.iter().sum(),
-            events: events.collect(),
-            coupled: seen.coupled(),
-            uncoupled: seen.uncoupled(),
-            joined: seen.joined,
-            plain_tcp: seen.plain_tcp,
-            no_slot: seen.no_slot,
-            map_full: seen.map_full,
-            no_memory: seen.no_memory,
-            conflicts: seen.conflicts,
-            dropped_writes: seen.dropped_writes,
-        },
-        connections: pinned
-            .connections()?
-            .into_iter()
-            .map(|known| Connection {
-                token: format!("{:08x}", known.token),
-                subflows: known.subflows,
-                mode: known.mode,
-            })
-            .collect(),
+        params: BTreeMap::new(),
+        counters: None,
+        connections: Vec::new(),
         default_of: defaults.map(|(namespace, _)| namespace.name.clone()).collect(),
         sockets: sockets
             .map(|(namespace, socket)| Socket { namespace: namespace.name.clone(), socket: socket.clone() })
             .collect(),
         kernel_name,
-    })
+    };
+    if loaded.is_this_build {
+        let text = |(param, &value): (&Param, &u32)| (param.name, params::shown(param, value));
+        loaded.params = algorithm.params().iter().zip(&pinned.params()?).map(text).collect();
+        loaded.counters = Some(counted(&pinned.counters()?));
+        loaded.connections = pinned.connections()?.iter().map(connection).collect();
+    }
+    Ok(loaded)
+}
+
+fn counted(seen: &Counters) -> Counted {
+    let events = EVENTS.into_iter().zip(seen.events).filter(|(_, calls)| *calls > 0);
+    Counted {
+        calls: seen.events.iter().sum(),
+        events: events.collect(),
+        coupled: seen.coupled(),
+        uncoupled: seen.uncoupled(),
+        joined: seen.joined,
+        plain_tcp: seen.plain_tcp,
+        no_slot: seen.no_slot,
+        map_full: seen.map_full,
+        no_memory: seen.no_memory,
+        conflicts: seen.conflicts,
+        dropped_writes: seen.dropped_writes,
+    }
+}
+
+fn connection(known: &anabranch_kernel::Connection) -> Connection {
+    Connection { token: format!("{:08x}", known.token), subflows: known.subflows, mode: known.mode }
 }
