@@ -84,6 +84,15 @@ fn a_namespace_gets_the_algorithm_as_default_and_gets_its_own_back() {
     assert_eq!(default_of(server), back);
     assert_eq!(names(&daemon.folder), Vec::<String>::new());
 
+    // From within it has no name.
+    daemon.done("load lia");
+    let within = run_in(&daemon, server, "use lia --netns this");
+    assert_eq!(within.code, Some(0), "{within:?}");
+    assert!(within.out.contains("new sockets of this network namespace use ab_lia"), "{within:?}");
+    assert_eq!(default_of(server), "ab_lia");
+    assert_eq!(run_in(&daemon, server, "use --off --netns this").code, Some(0));
+    assert_eq!(default_of(server), back);
+
     let unknown = daemon.run("use --off --netns ab-no-such");
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
     assert!(unknown.err.contains("no network namespace `ab-no-such`"), "{unknown:?}");

@@ -1,8 +1,9 @@
 //! The doctor on made-up machines.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use anabranch_device::doctor::{Facts, Report, Standing, Tier, examine};
+use serde_json::Value;
 
 /// CapEff of root, and of an ordinary user.
 const ROOT: &str = "CapEff:\t000001ffffffffff\n";
@@ -190,6 +191,24 @@ fn locked_memory_matters_before_5_11_only() {
     assert!(line(&old, "memlock").1.contains("65536 bytes"));
     let new = report(&[("proc/self/limits", Some(limits))]);
     assert!(new.findings.iter().all(|finding| finding.what != "memlock"));
+}
+
+#[test]
+fn the_command_prints_the_same_for_programs_and_tells_readiness_by_its_exit_code() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_anabranchd"));
+    let output = command.args(["doctor", "--json"]).output().expect("it starts");
+    let said: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    assert!(["A", "B", "none"].iter().any(|tier| said["report"]["tier"] == *tier), "{said}");
+    let ready = said["report"]["ready"].as_bool().expect("true or false");
+    assert_eq!(output.status.code(), Some(if ready { 0 } else { 4 }));
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("this is Linux");
+    assert_eq!(said["facts"]["release"], release.trim());
+
+    let text = Command::new(env!("CARGO_BIN_EXE_anabranchd")).arg("doctor").output().expect("it starts");
+    let text = String::from_utf8(text.stdout).expect("it speaks UTF-8");
+    let lacks = said["report"]["findings"].as_array().expect("an array").iter();
+    let lacks = lacks.filter(|finding| finding["standing"] == "lack").count();
+    assert_eq!(text.lines().filter(|line| line.starts_with("LACK")).count(), lacks, "{text}");
 }
 
 #[test]
