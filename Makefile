@@ -60,6 +60,10 @@ bench: tools ## print packet-hops per second and peak memory of the workloads in
 agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
 	$(BIN)/anabranch agreement --write docs/agreement.md
 
+.PHONY: pages
+pages: $(VENV)/.engine ## measure every congestion control; write tables and plots into docs/algorithms/
+	$(BIN)/anabranch pages
+
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python
 	cargo fmt --check

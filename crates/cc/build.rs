@@ -1,26 +1,25 @@
-//! Compiles the algorithms of `algorithms/registry.def` into one object with a table.
+//! Compiles the algorithms of `algorithms/registry.def`, and those of `ANABRANCH_ALGORITHMS`, into one object with a
+//! table.
 
-use std::{env, fmt::Write as _, fs, path::PathBuf};
+use std::{env, fs, path::PathBuf};
+
+#[path = "../../build/algorithms.rs"]
+#[allow(dead_code)] // every build script uses its own part
+mod algorithms;
 
 fn main() {
-    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
-        .join("../../algorithms")
-        .canonicalize()
-        .expect("algorithms/ lies beside crates/");
+    let repository = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let registry = fs::read_to_string(root.join("registry.def")).expect("registry.def is readable");
-
-    let mut includes = String::from("#include \"anabranch/cc.h\"\n");
-    for name in registry.lines().filter_map(|line| line.strip_prefix("AB_ALGORITHM(")?.split(',').next()) {
-        writeln!(includes, "#include \"{}.h\"", name.trim()).expect("writing to a string");
-    }
-    fs::write(out.join("ab_includes.h"), includes).expect("OUT_DIR is writable");
+    let folders = algorithms::folders(&repository, env::var_os(algorithms::VARIABLE).as_deref());
+    let entries = algorithms::entries(&folders);
+    fs::write(out.join("ab_includes.h"), algorithms::includes(&entries)).expect("OUT_DIR is writable");
+    fs::write(out.join("ab_registry.def"), algorithms::registry(&entries)).expect("OUT_DIR is writable");
 
     cc::Build::new()
         .file("host/registry.c")
         .file("host/formulas.c")
-        .include(&root)
-        .include(root.join("include"))
+        .includes(&folders)
+        .include(folders[0].join("include"))
         .include(&out)
         .std("c11")
         .opt_level(2)
@@ -35,5 +34,5 @@ fn main() {
         .compile("anabranch_algorithms");
 
     println!("cargo:rerun-if-changed=host");
-    println!("cargo:rerun-if-changed={}", root.display());
+    algorithms::rerun_if_changed(&folders);
 }

@@ -1,5 +1,5 @@
-//! Compiles every algorithm that `registry.def` marks `AB_BOTH` into a BPF object, and the same algorithm
-//! into a second object for the replay test.
+//! Compiles every algorithm that a `registry.def` marks `AB_BOTH` into a BPF object, and the same algorithm
+//! into two more objects for the replay tests.
 //!
 //! Without clang the crate builds all the same; the loader then says why it has no objects.
 
@@ -16,32 +16,33 @@ use std::{
 const COMPILERS: [&str; 8] =
     ["clang-14", "clang", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"];
 
-struct Entry {
-    name: String,
-    coupled: bool,
-}
+#[path = "../../build/algorithms.rs"]
+#[allow(dead_code)] // every build script uses its own part
+mod algorithms;
+
+use algorithms::Entry;
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    let algorithms = here.join("../../algorithms").canonicalize().expect("algorithms/ lies beside crates/");
+    let folders = algorithms::folders(&here.join("../.."), env::var_os(algorithms::VARIABLE).as_deref());
 
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=bpf");
-    println!("cargo:rerun-if-changed={}", algorithms.display());
+    algorithms::rerun_if_changed(&folders);
     println!("cargo:rerun-if-env-changed=ANABRANCH_CLANG");
     println!("cargo:rustc-env=ANABRANCH_BPF_DIR={}", out.display());
 
-    let registry = fs::read_to_string(algorithms.join("registry.def")).expect("registry.def is readable");
     let mut objects = String::from("&[");
     let mut select = "None".to_owned();
     let missing = match find_compiler() {
         Ok(compiler) => {
             let stable = stable_dir(&out);
             fs::create_dir_all(&stable).expect("target/bpf can be made");
-            for entry in entries(&registry) {
-                let object = compile(&compiler, &here, &algorithms, &out, &entry, "shim");
-                compile(&compiler, &here, &algorithms, &out, &entry, "replay");
+            for entry in algorithms::entries(&folders).iter().filter(|entry| entry.hosts == "AB_BOTH") {
+                let object = compile(&compiler, &here, &folders, &out, entry, "shim");
+                compile(&compiler, &here, &folders, &out, entry, "replay");
+                compile(&compiler, &here, &folders, &out, entry, "record");
                 install(&object, &stable).expect("target/bpf is writable");
                 write!(
                     objects,
@@ -51,7 +52,7 @@ fn main() {
                 .expect("writing to a string");
             }
             let object = out.join("select.bpf.o");
-            compile_file(&compiler, &here, &algorithms, &out, &here.join("bpf/select.bpf.c"), &object);
+            compile_file(&compiler, &here, &folders, &out, &here.join("bpf/select.bpf.c"), &object);
             select = format!("Some(&Aligned(*include_bytes!({object:?})))");
             "None".to_owned()
         }
@@ -74,21 +75,6 @@ fn main() {
     .expect("OUT_DIR is writable");
 }
 
-/// The algorithms that run in the kernel too.
-fn entries(registry: &str) -> Vec<Entry> {
-    registry
-        .lines()
-        .filter_map(|line| line.strip_prefix("AB_ALGORITHM("))
-        .filter_map(|line| {
-            let fields: Vec<&str> = line.splitn(6, ',').map(str::trim).collect();
-            let [name, _kind, coupling, hosts, ..] = fields[..] else {
-                panic!("registry.def: expected six fields in `{line}`");
-            };
-            (hosts == "AB_BOTH").then(|| Entry { name: name.to_owned(), coupled: coupling == "AB_COUPLED" })
-        })
-        .collect()
-}
-
 fn find_compiler() -> Result<OsString, String> {
     let chosen = env::var_os("ANABRANCH_CLANG");
     let candidates: Vec<OsString> = match &chosen {
@@ -109,33 +95,39 @@ fn find_compiler() -> Result<OsString, String> {
         })
 }
 
-/// Compiles `ab_<name>.bpf.o` (kind `shim`) or `ab_<name>.replay.bpf.o` (kind `replay`).
+/// Compiles `ab_<name>.bpf.o` (kind `shim`), `ab_<name>.replay.bpf.o` (`replay`) or `ab_<name>.record.bpf.o`, the shim
+/// that records its calls (`record`).
 fn compile(
     compiler: &OsString,
     here: &Path,
-    algorithms: &Path,
+    folders: &[PathBuf],
     out: &Path,
     entry: &Entry,
     kind: &str,
 ) -> PathBuf {
-    let Entry { name, coupled } = entry;
-    let suffix = if kind == "shim" { "" } else { ".replay" };
+    let name = &entry.name;
+    let (suffix, body, records) = match kind {
+        "shim" => ("", "shim", 0),
+        "record" => (".record", "shim", 1),
+        _ => (".replay", "replay", 0),
+    };
     let source = out.join(format!("ab_{name}{suffix}.bpf.c"));
     let object = out.join(format!("ab_{name}{suffix}.bpf.o"));
     let text = format!(
         "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n#define AB_SHIM_NAME {name}\n\
-         #define AB_SHIM_COUPLED {}\n#include \"{name}.h\"\n#include \"{kind}.bpf.h\"\n",
-        u8::from(*coupled)
+         #define AB_SHIM_COUPLED {}\n#define AB_SHIM_RECORD {records}\n#include \"{name}.h\"\n\
+         #include \"{body}.bpf.h\"\n",
+        u8::from(entry.coupling == "AB_COUPLED")
     );
     fs::write(&source, text).expect("OUT_DIR is writable");
-    compile_file(compiler, here, algorithms, out, &source, &object);
+    compile_file(compiler, here, folders, out, &source, &object);
     object
 }
 
 fn compile_file(
     compiler: &OsString,
     here: &Path,
-    algorithms: &Path,
+    folders: &[PathBuf],
     out: &Path,
     source: &Path,
     object: &Path,
@@ -145,7 +137,7 @@ fn compile_file(
         Ok("big") => "bpfeb",
         _ => "bpfel",
     };
-    let root = algorithms.parent().expect("algorithms/ has a parent");
+    let root = folders[0].parent().expect("algorithms/ has a parent");
     let status = Command::new(compiler)
         .args([
             "-target",
@@ -163,10 +155,9 @@ fn compile_file(
         .arg(format!("-ffile-prefix-map={}=.", out.display()))
         .arg("-isystem")
         .arg(libbpf)
+        .args(folders.iter().flat_map(|folder| ["-I".as_ref(), folder.as_os_str()]))
         .arg("-I")
-        .arg(algorithms)
-        .arg("-I")
-        .arg(algorithms.join("include"))
+        .arg(folders[0].join("include"))
         .arg("-I")
         .arg(here.join("bpf"))
         .arg("-c")

@@ -21,6 +21,7 @@ from anabranch._engine import (
     ScenarioError,
 )
 from anabranch.bed import KernelOptions, Unavailable
+from anabranch.congestion import Call, CongestionControl, Parameter, Subflow, load_algorithms
 from anabranch.experiment import Experiment, load
 from anabranch.results import Run, Runs, Series, open_run
 
@@ -28,18 +29,23 @@ __version__ = VERSION
 
 __all__ = [
     "AnabranchError",
+    "Call",
     "Cancelled",
+    "CongestionControl",
     "Experiment",
     "KernelOptions",
     "OutputError",
+    "Parameter",
     "Run",
     "RunError",
     "RunFolderError",
     "Runs",
     "ScenarioError",
     "Series",
+    "Subflow",
     "Unavailable",
     "__version__",
     "load",
+    "load_algorithms",
     "open_run",
 ]

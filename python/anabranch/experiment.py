@@ -158,6 +158,9 @@ class Experiment:
         if engine == "kernel":
             if jobs is not None:
                 raise ValueError("jobs is for the simulator; on the kernel runs are made one after the other")
+            if self.scenario.in_python:
+                names = " and ".join(self.scenario.in_python)
+                raise ValueError(f"{names}: written in Python, for the simulator only")
             if qlog:
                 raise ValueError("qlog is for the simulator; a kernel does not tell what its subflows do")
             options = KernelOptions() if kernel is None else kernel

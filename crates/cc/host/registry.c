@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The simulator's side of the contract: one table entry per line of registry.def. */
-#include "ab_includes.h" /* generated: includes every algorithm of the registry */
+/* The simulator's side of the contract: one table entry per line of the registries. */
+#include "ab_includes.h" /* generated, as ab_registry.def: every algorithm and every line */
 
 struct ab_param_desc {
 	const char *name;
@@ -27,7 +27,7 @@ struct ab_algorithm {
 	AB_STATIC_ASSERT(sizeof(ab_params_##name) / sizeof(struct ab_param_desc) <= AB_MAX_PARAMS + 1,       \
 			 #name ": too many parameters");                                                     \
 	AB_STATIC_ASSERT(sizeof(#name) - 1 <= 12, #name ": name too long");
-#include "registry.def"
+#include "ab_registry.def"
 #undef AB_ALGORITHM
 
 const struct ab_algorithm ab_registry[] = {
@@ -45,7 +45,7 @@ const struct ab_algorithm ab_registry[] = {
 	    AB_COLD_BYTES_##name,                                                                            \
 	    {AB_EVENTS_##name(AB_EVENT_ROW)},                                                                \
 	},
-#include "registry.def"
+#include "ab_registry.def"
 #undef AB_ALGORITHM
 };
 

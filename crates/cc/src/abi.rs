@@ -159,6 +159,7 @@ pub(crate) struct Call {
 pub(crate) type Handler = unsafe extern "C" fn(*const Call);
 type HandlerU32 = unsafe extern "C" fn(*const Call) -> u32;
 
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct RawOps {
     pub(crate) init: Handler,

@@ -2,20 +2,25 @@
 //!
 //! The C side is pure: a call reads the view, its own state, the peers and the parameters, and writes
 //! its state, the connection's words and the answer. [`Controller`] owns the state and makes the calls.
-//! The contract, with the order of events, is described in `algorithms/include/anabranch/cc.h`.
+//! The contract, with the order of events, is described in `algorithms/include/anabranch/cc.h`. A program can add
+//! congestion controls of its own with [`register`].
 
 mod abi;
+mod custom;
 mod registry;
 
 pub use abi::{
     CaState, Conn, HOT_STATE_BYTES, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PACING, OUT_PUB, OUT_SSTHRESH,
     Out, PUBLIC_WORDS, Peer, SSTHRESH_INFINITE, View,
 };
+pub use custom::{Custom, Declaration, Event, Make, Refused, register, registered};
 pub use registry::{Algorithm, Coupling, Hosts, Kind, Param, Unit, algorithms, find};
 
 use abi::{Call, RawOps};
 
 /// One congestion control of one subflow: an algorithm, its parameters and its state.
+///
+/// One of `algorithms/` can be copied with its state; copying one that a program has added panics.
 #[derive(Clone)]
 pub struct Controller {
     ops: &'static RawOps,
@@ -24,7 +29,32 @@ pub struct Controller {
     handles_rtt_sample: bool,
     params: [u32; abi::MAX_PARAMS],
     state: [u64; abi::HOT_STATE_BYTES / 8],
-    cold: Option<Box<[u64]>>,
+    cold: Option<Box<Cold>>,
+}
+
+/// What few algorithms have beside the hot state.
+enum Cold {
+    Words(Box<[u64]>),
+    Custom(Box<dyn Custom>),
+}
+
+impl Cold {
+    /// What a handler finds at `ab_cc.cold`: the words, or the custom control for the handlers of [`custom`].
+    fn pointer(&mut self) -> *mut std::ffi::c_void {
+        match self {
+            Cold::Words(words) => words.as_mut_ptr().cast(),
+            Cold::Custom(custom) => std::ptr::from_mut(custom).cast(),
+        }
+    }
+}
+
+impl Clone for Cold {
+    fn clone(&self) -> Self {
+        match self {
+            Cold::Words(words) => Cold::Words(words.clone()),
+            Cold::Custom(_) => panic!("a control that a program has added cannot be copied"),
+        }
+    }
 }
 
 /// What a call may read and write besides the controller's own state.
@@ -56,14 +86,18 @@ impl Controller {
         let mut words = [0; abi::MAX_PARAMS];
         words[..params.len()].copy_from_slice(params);
         let cold_words = algorithm.cold_bytes().div_ceil(8);
+        let cold = match &algorithm.make {
+            Some(make) => Some(Cold::Custom(make(params))),
+            None => (cold_words > 0).then(|| Cold::Words(vec![0; cold_words].into_boxed_slice())),
+        };
         Self {
-            ops: algorithm.ops(),
+            ops: &algorithm.ops,
             algorithm,
             kind: algorithm.kind(),
             handles_rtt_sample: algorithm.handles_rtt_sample(),
             params: words,
             state: [0; abi::HOT_STATE_BYTES / 8],
-            cold: (cold_words > 0).then(|| vec![0; cold_words].into_boxed_slice()),
+            cold: cold.map(Box::new),
         }
     }
 
@@ -113,13 +147,14 @@ impl Controller {
             out,
             params: self.params.as_ptr().cast(),
             state: self.state.as_mut_ptr().cast(),
-            cold: self.cold.as_mut().map_or(std::ptr::null_mut(), |cold| cold.as_mut_ptr().cast()),
+            cold: self.cold.as_deref_mut().map_or(std::ptr::null_mut(), Cold::pointer),
         };
         #[allow(unsafe_code)]
         // SAFETY: the handler comes from the registry's table and follows the contract of cc.h: it reads
         // view, MAX_PEERS peers and the declared parameters, writes conn, out, at most HOT_STATE_BYTES of
         // state and the declared cold bytes, keeps no pointer and calls nothing. All of these are alive
         // and exclusively borrowed (or shared where const) for the length of the call, and aligned to 8.
+        // An algorithm with `make` has the handlers of `custom` instead, whose cold part `new` has made.
         unsafe {
             handler(self.ops)(&call)
         }

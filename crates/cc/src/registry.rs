@@ -1,8 +1,11 @@
-//! The algorithms of `registry.def`.
+//! The algorithms of `registry.def`, and those that a program has added.
 
 use std::{ffi::CStr, ffi::c_char, sync::OnceLock};
 
-use crate::abi::{self, RawAlgorithm, RawOps};
+use crate::{
+    abi::{self, RawAlgorithm, RawOps},
+    custom::{self, Make},
+};
 
 /// What an algorithm controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,10 +101,20 @@ pub struct Param {
     pub choices: Vec<&'static str>,
 }
 
-/// One congestion control of the registry.
+/// One congestion control.
 pub struct Algorithm {
-    raw: &'static RawAlgorithm,
-    params: Vec<Param>,
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) tag: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) coupling: Coupling,
+    pub(crate) hosts: Hosts,
+    pub(crate) handles_rtt_sample: bool,
+    pub(crate) state_bytes: usize,
+    pub(crate) cold_bytes: usize,
+    pub(crate) params: Vec<Param>,
+    pub(crate) ops: RawOps,
+    pub(crate) make: Option<Make>,
 }
 
 #[allow(unsafe_code)]
@@ -109,42 +122,59 @@ pub struct Algorithm {
 unsafe impl Sync for RawAlgorithm {}
 
 impl Algorithm {
+    fn of_table(raw: &'static RawAlgorithm) -> Self {
+        #[allow(unsafe_code)]
+        // SAFETY: ab_ignored is a constant that host/registry.c defines.
+        let ignored = unsafe { abi::ab_ignored };
+        Self {
+            name: text(raw.name),
+            title: text(raw.title),
+            tag: text(raw.tag),
+            kind: if raw.kind == 0 { Kind::Window } else { Kind::Rate },
+            coupling: if raw.coupling == 0 { Coupling::Single } else { Coupling::Coupled },
+            hosts: if raw.hosts == 0 { Hosts::Sim } else { Hosts::Both },
+            handles_rtt_sample: !std::ptr::fn_addr_eq(raw.ops.rtt_sample, ignored),
+            state_bytes: raw.state_bytes as usize,
+            cold_bytes: raw.cold_bytes as usize,
+            params: params_of(raw),
+            ops: raw.ops,
+            make: None,
+        }
+    }
+
     /// Name in scenarios; the kernel's is `ab_` and this.
     pub fn name(&self) -> &'static str {
-        text(self.raw.name)
+        self.name
     }
 
     /// One line about it.
     pub fn title(&self) -> &'static str {
-        text(self.raw.title)
+        self.title
     }
 
-    /// Confidence: `A`, `B` or `C` as in `registry.def`.
+    /// Confidence: `A`, `B` or `C` as in `registry.def`; `-` for one that a program has added.
     pub fn tag(&self) -> &'static str {
-        text(self.raw.tag)
+        self.tag
     }
 
     /// What it controls.
     pub fn kind(&self) -> Kind {
-        if self.raw.kind == 0 { Kind::Window } else { Kind::Rate }
+        self.kind
     }
 
     /// Whether it couples subflows.
     pub fn coupling(&self) -> Coupling {
-        if self.raw.coupling == 0 { Coupling::Single } else { Coupling::Coupled }
+        self.coupling
     }
 
     /// Where it runs.
     pub fn hosts(&self) -> Hosts {
-        if self.raw.hosts == 0 { Hosts::Sim } else { Hosts::Both }
+        self.hosts
     }
 
     /// Whether it does anything at `rtt_sample`.
     pub fn handles_rtt_sample(&self) -> bool {
-        #[allow(unsafe_code)]
-        // SAFETY: ab_ignored is a constant that host/registry.c defines.
-        let ignored = unsafe { abi::ab_ignored };
-        !std::ptr::fn_addr_eq(self.raw.ops.rtt_sample, ignored)
+        self.handles_rtt_sample
     }
 
     /// Parameters in declaration order.
@@ -154,16 +184,12 @@ impl Algorithm {
 
     /// Size of the hot state.
     pub fn state_bytes(&self) -> usize {
-        self.raw.state_bytes as usize
+        self.state_bytes
     }
 
     /// Size of the cold state, 0 if there is none.
     pub fn cold_bytes(&self) -> usize {
-        self.raw.cold_bytes as usize
-    }
-
-    pub(crate) fn ops(&self) -> &'static RawOps {
-        &self.raw.ops
+        self.cold_bytes
     }
 }
 
@@ -173,15 +199,15 @@ impl std::fmt::Debug for Algorithm {
     }
 }
 
-/// All algorithms in the order of the registry.
+/// All algorithms of `algorithms/` in the order of the registry.
 pub fn algorithms() -> &'static [Algorithm] {
     static TABLE: OnceLock<Vec<Algorithm>> = OnceLock::new();
-    TABLE.get_or_init(|| raw_table().iter().map(|raw| Algorithm { raw, params: params_of(raw) }).collect())
+    TABLE.get_or_init(|| raw_table().iter().map(Algorithm::of_table).collect())
 }
 
-/// The algorithm of that name.
+/// The algorithm of that name, in the registry or added by [`crate::register`].
 pub fn find(name: &str) -> Option<&'static Algorithm> {
-    algorithms().iter().find(|algorithm| algorithm.name() == name)
+    algorithms().iter().find(|algorithm| algorithm.name() == name).or_else(|| custom::find(name))
 }
 
 fn raw_table() -> &'static [RawAlgorithm] {

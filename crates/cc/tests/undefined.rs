@@ -11,6 +11,7 @@ fn build_and_run(name: &str, compiler: &str, sanitizers: &[&str]) {
     let dir = compile::scratch(name);
     fs::write(dir.join("ab_includes.h"), compile::includes_of_the_registry())
         .expect("the folder is writable");
+    fs::write(dir.join("ab_registry.def"), "#include \"registry.def\"\n").expect("the folder is writable");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/extremes.c");
     let program = dir.join("extremes");
     let text = |path: &Path| path.to_str().expect("the path is text").to_owned();

@@ -10,6 +10,7 @@
  * Which hook makes which event, and what this host cannot see, is in docs/kernel.md.
  */
 #include "track.h"
+#include "record.h"
 #if AB_SHIM_COUPLED
 #include "conn.h"
 #endif
@@ -91,6 +92,7 @@ static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
 /* One handler call on a filled view: its answer for `loss` and `undo`, else 0. */
 static __noinline u32 ab_call(struct sock *sk, struct ab_subflow *s, u32 event)
 {
+	struct ab_record *record = ab_record_begin();
 	u32 answer = 0;
 #if AB_SHIM_COUPLED
 	const struct ab_out *out = &s->frame.out;
@@ -99,6 +101,7 @@ static __noinline u32 ab_call(struct sock *sk, struct ab_subflow *s, u32 event)
 	for (attempt = 0; attempt < AB_COMMIT_TRIES; attempt++) {
 		ab_load_state(sk, s);
 		ab_begin(sk, s);
+		ab_record_before(record, s);
 		answer = ab_run(&s->frame, event);
 		if (event == AB_EVENT_loss)
 			s->own.ssthresh = answer;
@@ -123,6 +126,7 @@ static __noinline u32 ab_call(struct sock *sk, struct ab_subflow *s, u32 event)
 	ab_load_state(sk, s);
 	answer = ab_run(&s->frame, event);
 #endif
+	ab_record_end(record, sk, s, event, answer);
 	ab_apply(sk, s);
 	return answer;
 }

@@ -15,7 +15,10 @@ use anabranch_cc::{
     OUT_CWND_CNT, OUT_SSTHRESH, Out, Peer, SSTHRESH_INFINITE, View,
 };
 use anabranch_kernel::EVENTS;
-use common::Random;
+use common::{
+    Random,
+    bytes::{bytes_of, call},
+};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput};
 
 const LANES: usize = 256;
@@ -158,23 +161,7 @@ impl Lane {
     fn call(&mut self) -> (u32, Out) {
         let mut out = Out::default();
         let context = Context { view: &self.view, peers: &self.peers, conn: &mut self.conn };
-        let c = &mut self.controller;
-        let mut answer = 0;
-        match EVENTS[self.event] {
-            "init" => c.init(context, &mut out),
-            "rtt_sample" => c.rtt_sample(context, &mut out),
-            "loss" => answer = c.loss(context, &mut out),
-            "rto" => c.rto(context, &mut out),
-            "recovery_exit" => c.recovery_exit(context, &mut out),
-            "undo" => answer = c.undo(context, &mut out),
-            "ecn" => c.ecn(context, &mut out),
-            "ack" => c.ack(context, &mut out),
-            "idle_restart" => c.idle_restart(context, &mut out),
-            "peer_join" => c.peer_join(context, &mut out),
-            "peer_leave" => c.peer_leave(context, &mut out),
-            "release" => c.release(context, &mut out),
-            other => unreachable!("{other} is not an event"),
-        }
+        let answer = call(&mut self.controller, EVENTS[self.event], context, &mut out);
         (answer, out)
     }
 
@@ -306,19 +293,4 @@ impl Layout {
 
 fn put(frame: &mut [u8], offset: usize, bytes: &[u8]) {
     frame[offset..offset + bytes.len()].copy_from_slice(bytes);
-}
-
-/// Structures of the contract: `repr(C)`, integers only, padding spelt out as `reserved`.
-trait Plain {}
-impl Plain for View {}
-impl Plain for Out {}
-impl Plain for Conn {}
-impl Plain for [Peer; MAX_PEERS] {}
-
-fn bytes_of<T: Plain>(value: &T) -> &[u8] {
-    #[allow(unsafe_code)]
-    // SAFETY: a Plain value has no padding, so all its bytes are initialised; it outlives the slice.
-    unsafe {
-        std::slice::from_raw_parts(std::ptr::from_ref(value).cast::<u8>(), size_of::<T>())
-    }
 }

@@ -34,10 +34,10 @@ pub(crate) struct Named {
     title: &'static str,
 }
 
-/// The congestion controls in the order of the registry.
+/// The congestion controls in the order of the registry, then those written in Python.
 #[pyfunction]
 pub(crate) fn list_algorithms() -> Vec<Algorithm> {
-    cc::algorithms().iter().map(algorithm).collect()
+    cc::algorithms().iter().chain(cc::registered()).map(algorithm).collect()
 }
 
 fn algorithm(algorithm: &cc::Algorithm) -> Algorithm {

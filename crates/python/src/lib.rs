@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod control;
+mod custom;
 mod error;
 mod runs;
 mod scenario;
@@ -19,6 +20,8 @@ mod _engine {
     use crate::catalogue::{list_algorithms, list_links, list_path_managers, list_radios, list_schedulers};
     #[pymodule_export]
     use crate::control::Control;
+    #[pymodule_export]
+    use crate::custom::{Call, Subflow, register_algorithm};
     #[pymodule_export]
     use crate::error::{AnabranchError, Cancelled, OutputError, RunError, RunFolderError, ScenarioError};
     #[pymodule_export]

@@ -11,13 +11,15 @@ use anabranch_scenario::{Loaded, load_path};
 use anabranch_sim as sim;
 use pyo3::{exceptions::PyValueError, prelude::*};
 
-use crate::{VERSION, control::Control, error::Failure};
+use crate::{VERSION, control::Control, custom, error::Failure};
 
 /// A scenario that has passed every check.
 #[pyclass(frozen, module = "anabranch._engine")]
 pub(crate) struct Scenario {
     loaded: Loaded,
     identity: Identity,
+    /// Congestion controls in Python that it names, with a hash of the text of each.
+    in_python: Vec<(String, String)>,
 }
 
 /// How a run ended.
@@ -36,15 +38,17 @@ impl Scenario {
         let overrides: BTreeMap<String, String> = overrides.into_iter().collect();
         let pairs: Vec<(String, String)> = overrides.clone().into_iter().collect();
         let loaded = py.detach(|| load_path(Path::new(&path), &pairs)).map_err(Failure::from)?;
+        let in_python = custom::texts_named_in(&loaded.canonical);
+        let texts: String = in_python.iter().map(|(name, text)| format!("+{name}.{text}")).collect();
         let identity = Identity {
             scenario: loaded.scenario.name.clone(),
             title: loaded.scenario.title.clone(),
             canonical: loaded.canonical.clone(),
             overrides,
             engine: "sim".to_owned(),
-            version: VERSION.to_owned(),
+            version: format!("{VERSION}{texts}"),
         };
-        Ok(Self { loaded, identity })
+        Ok(Self { loaded, identity, in_python })
     }
 
     #[getter]
@@ -75,6 +79,12 @@ impl Scenario {
     #[getter]
     fn duration_s(&self) -> f64 {
         self.loaded.scenario.duration as f64 / 1e9
+    }
+
+    /// The congestion controls written in Python that it names.
+    #[getter]
+    fn in_python(&self) -> Vec<&str> {
+        self.in_python.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     /// How many of each kind of thing there are.
@@ -110,8 +120,19 @@ impl Scenario {
         control: &Control,
     ) -> PyResult<Outcome> {
         let records = sim::Records::of_files(&files).map_err(PyValueError::new_err)?;
+        if custom::texts_named_in(&self.loaded.canonical) != self.in_python {
+            return Err(PyValueError::new_err(
+                "a congestion control in Python was defined again after the scenario was loaded; load it again",
+            ));
+        }
         let control = Arc::clone(&control.0);
-        Ok(py.detach(|| self.run_detached(seed, &root, force, records, &control))?)
+        let (outcome, error) = py.detach(|| {
+            custom::watched(&control, || self.run_detached(seed, &root, force, records, &control))
+        });
+        match error {
+            Some(error) => Err(error),
+            None => Ok(outcome?),
+        }
     }
 }
 
@@ -131,6 +152,9 @@ impl Scenario {
             Begin::Staged(staging) => staging,
         };
         let measurements = sim::record(&self.loaded.scenario, seed, control, staging.aside(), records)?;
+        if custom::has_failed() {
+            return Err(Failure::Interrupted);
+        }
         let damaged = staging.damaged.clone();
         let RunFolder { path, .. } = staging.commit(&measurements)?;
         Ok(Outcome { path, reused: false, damaged })

@@ -1,6 +1,6 @@
 //! `congestion = "vegas"` or `{ name = "vegas", alpha = "1 packets" }`, checked against the registry.
 
-use anabranch_cc::{Algorithm, Param, Unit, algorithms};
+use anabranch_cc::{Algorithm, Param, Unit, algorithms, registered};
 
 use crate::Error;
 use crate::decimal::{Decimal, Misfit};
@@ -53,7 +53,8 @@ fn with_params(algorithm: &Algorithm, params: Vec<u32>) -> Congestion {
 
 fn find(source: Source<'_>, item: &Item, path: &str, name: &str) -> Result<&'static Algorithm, Error> {
     anabranch_cc::find(name).ok_or_else(|| {
-        let help = did_you_mean(name, algorithms().iter().map(Algorithm::name));
+        let known = algorithms().iter().chain(registered()).map(Algorithm::name);
+        let help = did_you_mean(name, known);
         source.error(item.place, path, &format!("no congestion control is called {}{help}", shown(name)))
     })
 }

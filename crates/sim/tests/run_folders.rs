@@ -1,4 +1,4 @@
-//! The run folders of `scenarios/regress/`, to the byte: a change of one bit in one file is a change of
+//! The run folders of `scenarios/regress/` and `scenarios/tutorial/`, to the byte: a change of one bit in one file is a change of
 //! results, and needs a line under "Changes results" in CHANGELOG.md.
 //!
 //! `ANABRANCH_ACCEPT=1 cargo test -p anabranch-sim --test run_folders` writes the table anew.
@@ -12,13 +12,16 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files in `scenarios/regress/`, in order; those of its folders have tests of their own.
+/// The files in both folders, in order; those of folders in them have tests of their own.
 fn scenarios() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("scenarios/regress")).expect("the folder is there");
-    let paths = entries.map(|entry| entry.expect("it is readable").path());
-    let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
-    files.sort();
-    files
+    let files_of = |folder: &str| {
+        let entries = fs::read_dir(root().join(folder)).expect("the folder is there");
+        let paths = entries.map(|entry| entry.expect("it is readable").path());
+        let mut files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+        files.sort();
+        files
+    };
+    [files_of("scenarios/regress"), files_of("scenarios/tutorial")].concat()
 }
 
 /// Runs a scenario with seed 1 and returns one line per file of its run folder.
@@ -57,7 +60,7 @@ fn the_run_folders_are_the_committed_ones() {
         fs::write(&golden, &measured).expect("golden/ is writable");
     }
     let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert_eq!(scenarios().len(), 5);
+    assert_eq!(scenarios().len(), 14);
     assert!(
         measured == expected,
         "results have changed:\n{measured}\nexpected:\n{expected}\nif that is right, say so in CHANGELOG.md and run\n\

@@ -8,7 +8,7 @@ import sys
 import typer
 
 from anabranch._engine import VERSION
-from anabranch.cli import agreement, compare, export, lists, scenario, trace
+from anabranch.cli import agreement, compare, export, lists, pages, scenario, trace
 
 app = typer.Typer(
     name="anabranch",
@@ -25,6 +25,7 @@ app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
 app.command("agreement", hidden=True)(agreement.agreement)
+app.command("pages", hidden=True)(pages.pages)
 app.add_typer(trace.app)
 
 

@@ -13,6 +13,7 @@ from anabranch.bed import KernelOptions
 from anabranch.cli.outcome import FAILED, BadUsage, ended_by_sigterm, reported
 from anabranch.cli.show import console, figures_table, plain_table, progress_bar, seeds_text, usual
 from anabranch.compare import Variant, compare
+from anabranch.congestion import load_algorithms
 from anabranch.experiment import Experiment
 from anabranch.results import Runs
 
@@ -40,12 +41,24 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Replace a value of the file; may be repeated."),
 ]
+Algorithms = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--algorithms",
+        metavar="FILE.py",
+        help="Run a Python file that defines congestion controls; may be repeated.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def check(file: File, overrides: Overrides = None, as_json: AsJson = False) -> None:
+def check(
+    file: File, overrides: Overrides = None, algorithms: Algorithms = None, as_json: AsJson = False
+) -> None:
     """Check a scenario file, and say what is in it or what is wrong with it."""
     with reported():
+        _load(algorithms)
         scenario = Experiment(file, _pairs(overrides)).scenario
         if as_json:
             typer.echo(
@@ -81,6 +94,7 @@ def run(
         int | None, typer.Option(min=1, max=MAX_SEEDS, metavar="N", help="Run with the seeds 1 to N.")
     ] = None,
     overrides: Overrides = None,
+    algorithms: Algorithms = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs"),
     force: Annotated[bool, typer.Option("--force", help="Make complete runs again.")] = False,
     jobs: Annotated[
@@ -107,7 +121,11 @@ def run(
         if seed is not None and seeds is not None:
             raise BadUsage("--seed and --seeds exclude each other")
         options = _kernel_options(engine, jobs, qlog, native_congestion, application)
+        _load(algorithms)
         experiment = Experiment(file, _pairs(overrides))
+        if engine is Engine.KERNEL and experiment.scenario.in_python:
+            names = " and ".join(experiment.scenario.in_python)
+            raise BadUsage(f"{names}: written in Python, for --engine sim")
         numbers = [1 if seed is None else seed] if seeds is None else list(range(1, seeds + 1))
         scenario = experiment.scenario
         bar = progress_bar(scenario.name, len(numbers), scenario.duration_s)
@@ -157,6 +175,11 @@ def _kernel_options(
         if is_given:
             raise BadUsage(f"{name} is for --engine kernel")
     return None
+
+
+def _load(algorithms: list[Path] | None) -> None:
+    for path in algorithms or []:
+        load_algorithms(path)
 
 
 def _pairs(overrides: list[str] | None) -> list[tuple[str, str]]:

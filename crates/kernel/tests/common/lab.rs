@@ -27,6 +27,16 @@ pub struct Lab {
 impl Lab {
     /// Makes the namespaces, with a token bucket of `mbit` Mbit/s and 40 packets on either way to the client.
     pub fn new(mbit: u32) -> Self {
+        let lab = Self::unshaped();
+        for link in 1..=LINKS {
+            lab.router
+                .run("tc", &format!("qdisc add dev r{link} root tbf rate {mbit}mbit burst 8kb limit 60000"));
+        }
+        lab
+    }
+
+    /// Makes the namespaces, with links as fast as the processor.
+    pub fn unshaped() -> Self {
         let lab =
             Self { client: Namespace::new("c"), server: Namespace::new("s"), router: Namespace::new("r") };
         let (client, server, router) = (&lab.client, &lab.server, &lab.router);
@@ -36,8 +46,6 @@ impl Lab {
             router.ip(&format!("addr add 10.77.{link}.254/24 dev r{link}"));
             client.ip(&format!("route add default via 10.77.{link}.254 dev c{link} table {link}"));
             client.ip(&format!("rule add from 10.77.{link}.0/24 table {link}"));
-            router
-                .run("tc", &format!("qdisc add dev r{link} root tbf rate {mbit}mbit burst 8kb limit 60000"));
         }
         client.ip("route add default via 10.77.1.254 dev c1");
         pair(server, "s0", router, "r0");
@@ -55,6 +63,17 @@ impl Lab {
     /// Has the client open a second subflow, from its second link.
     pub fn add_second_subflow(&self) {
         self.client.ip("mptcp endpoint add 10.77.2.1 id 2 dev c2 subflow");
+    }
+
+    /// Waits until the client has joined a second subflow, for ten seconds at most.
+    pub fn wait_for_second_subflow(&self) {
+        for _ in 0..500 {
+            if self.client.mib("MPTcpExt", "MPJoinSynAckRx") > 0 {
+                return;
+            }
+            thread::sleep(std::time::Duration::from_millis(20));
+        }
+        panic!("no second subflow within ten seconds");
     }
 
     /// Has the client open eight further subflows, from addresses on its second link.

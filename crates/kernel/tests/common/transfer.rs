@@ -93,6 +93,30 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Sends zeros to the client for a while, as fast as they go; the bytes that arrived.
+    #[allow(clippy::disallowed_methods)] // a transfer of the kernel takes real time
+    pub fn stream(&self, duration: Duration) -> usize {
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let chunk = vec![0; 1 << 18];
+                let end = std::time::Instant::now() + duration;
+                while std::time::Instant::now() < end {
+                    (&self.server).write_all(&chunk).expect("the peer takes the data in time");
+                }
+                self.server.shutdown(Shutdown::Write).expect("the connection is open");
+            });
+            let (mut buffer, mut received) = (vec![0; 1 << 18], 0);
+            loop {
+                match (&self.client).read(&mut buffer).expect("the data arrive in time") {
+                    0 => return received,
+                    bytes => received += bytes,
+                }
+            }
+        })
+    }
+}
+
 /// Sets its flag even if what comes before it panics, so that nobody waits for ever.
 struct SetOnDrop<'a>(&'a AtomicBool);
 
