@@ -93,3 +93,36 @@ fn print_report(report: &Report) {
         }
     }
 }
+
+#[cfg(all(test, feature = "cc"))]
+mod tests {
+    use super::*;
+
+    /// The command lines of the documents' code blocks, the systemd unit's among them.
+    fn documented() -> impl Iterator<Item = &'static str> {
+        let documents = [include_str!("../../../README.md"), include_str!("../../../docs/device.md")];
+        documents.into_iter().flat_map(str::lines).filter_map(|line| {
+            let line = line.split('#').next()?.trim();
+            let line = line.strip_prefix("$ ").unwrap_or(line);
+            let line = line.strip_prefix("sudo ").unwrap_or(line);
+            let line = line.rsplit_once("=/usr/local/bin/").map_or(line, |(_, command)| command);
+            let line = line.rsplit_once("=-/usr/local/bin/").map_or(line, |(_, command)| command);
+            line.starts_with("anabranchd ").then_some(line)
+        })
+    }
+
+    #[test]
+    fn every_command_of_the_documents_parses() {
+        assert!(documented().count() >= 14, "{}", documented().count());
+        for line in documented() {
+            let parsed = Command::try_parse_from(line.split_whitespace());
+            assert!(parsed.is_ok(), "{line}: {}", parsed.err().expect("it is an error"));
+        }
+    }
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        use clap::CommandFactory as _;
+        Command::command().debug_assert();
+    }
+}

@@ -173,6 +173,8 @@ fn a_name_that_another_loader_holds_is_refused_and_nothing_is_left() {
     assert!(refused.err.contains("a congestion control `ab_reno` is registered already"), "{refused:?}");
     assert_eq!(names(&daemon.folder), Vec::<String>::new());
     assert!(daemon.done("status").contains("ab_reno is registered, but not by this program from"));
+    let unloading = daemon.run("unload reno --force");
+    assert!(unloading.code == Some(1) && unloading.err.contains("by other means"), "{unloading:?}");
     assert!(registered("ab_reno"), "the other's is untouched");
     drop(other);
     assert_eq!(daemon.done("load reno"), "loaded ab_reno\n");

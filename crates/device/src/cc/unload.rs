@@ -6,6 +6,7 @@ use anabranch_cc::Algorithm;
 use anabranch_kernel::{PinError, Pins, kernel_name};
 
 use super::{
+    is_registered,
     namespaces::{Survey, survey},
     selection,
 };
@@ -45,7 +46,14 @@ pub fn unload(
         going = pins.loaded().iter().map(anabranch_kernel::Pinned::algorithm).collect();
     }
     if let Some(absent) = going.iter().find(|algorithm| pins.find(algorithm).is_none()) {
-        return Err(PinError::NotLoaded { name: absent.name() }.into());
+        let (name, kernel_name) = (absent.name(), kernel_name(absent));
+        return Err(match is_registered(absent) {
+            false => PinError::NotLoaded { name }.into(),
+            true => DeviceError::Refused(format!(
+                "`{kernel_name}` was not loaded from {}, but by other means; whoever did has to take it away",
+                folder.display()
+            )),
+        });
     }
     let names: Vec<String> = going.iter().map(|algorithm| kernel_name(algorithm)).collect();
     let found = survey(|name| names.iter().any(|going| going == name))?;
