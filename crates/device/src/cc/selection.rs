@@ -6,6 +6,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -56,15 +57,15 @@ pub fn use_in_namespace(
     let what = || format!("the default of {namespace}");
     let before = namespace.congestion().map_err(DeviceError::system(what()))?;
     let record = record(pins.folder(), namespace);
-    let back = if !before.starts_with("ab_") {
+    // One of ours is not worth going back to: it came by an earlier `use`, whose record holds.
+    let mut back = recorded(&record);
+    if !before.starts_with("ab_") {
         // Whether it may be chosen here is known only by choosing it.
-        if namespace.set_congestion(&before).is_ok() { before.clone() } else { FALLBACK.to_owned() }
-    } else {
-        // One of ours is not worth going back to: it came by an earlier `use`, whose record holds.
-        recorded(&record)
-    };
-    remove(&record)?;
-    std::os::unix::fs::symlink(&back, &record).map_err(DeviceError::system(record.display().to_string()))?;
+        let is_allowed = namespace.set_congestion(&before).is_ok();
+        back = if is_allowed { before.clone() } else { FALLBACK.to_owned() };
+        remove(&record)?;
+        symlink(&back, &record).map_err(DeviceError::system(record.display().to_string()))?;
+    }
     namespace.set_congestion(&wanted).map_err(DeviceError::system(what()))?;
     Ok(Replaced { before, back })
 }
@@ -102,7 +103,9 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Selection>, DeviceError> {
             continue;
         }
         // A namespace that cannot be entered is told of as unseen.
-        if let Ok(congestion) = namespace.congestion() {
+        if let Ok(congestion) = namespace.congestion()
+            && congestion.starts_with("ab_")
+        {
             found.push(Selection { kind: "network namespace", name: namespace.name, congestion });
         }
     }
