@@ -17,7 +17,7 @@ mod compile;
 #[allow(dead_code)] // every build script uses its own part
 mod algorithms;
 
-use compile::{COMPILERS, KINDS, Sources, compile, of_both_hosts, targets_bpf};
+use compile::{COMPILERS, KINDS, Sources, compile, compile_file, of_both_hosts, targets_bpf};
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -38,6 +38,7 @@ fn main() {
     let entries = algorithms::entries(&folders);
     let sources = Sources { bpf: here.join("bpf"), algorithms: folders, libbpf, big_endian };
     let mut objects = String::from("&[");
+    let mut select = "None".to_owned();
     let missing = match find_compiler() {
         Ok(compiler) => {
             let stable = stable_dir(&out);
@@ -52,6 +53,9 @@ fn main() {
                 )
                 .expect("writing to a string");
             }
+            let object = out.join("select.bpf.o");
+            compile_file(&compiler, &sources, &out, &sources.bpf.join("select.bpf.c"), &object);
+            select = format!("Some(&Aligned(*include_bytes!({object:?})))");
             "None".to_owned()
         }
         Err(why) => {
@@ -65,6 +69,8 @@ fn main() {
         out.join("objects.rs"),
         format!(
             "/// The objects, in the registry's order.\npub(crate) static OBJECTS: &[Object] = {objects};\n\
+             /// The program that chooses for a control group.\n\
+             pub(crate) static SELECT: Option<&Aligned<[u8]>> = {select};\n\
              /// Why there are none.\npub(crate) static MISSING: Option<&str> = {missing};\n"
         ),
     )

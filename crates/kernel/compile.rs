@@ -63,6 +63,18 @@ pub(crate) fn compile(
     );
     fs::write(&source, text).expect("the folder of the objects is writable");
 
+    compile_file(&compiler, sources, out, &source, &object);
+    object
+}
+
+/// Compiles one source of C for BPF into an object.
+pub(crate) fn compile_file(
+    compiler: impl AsRef<OsStr>,
+    sources: &Sources,
+    out: &Path,
+    source: &Path,
+    object: &Path,
+) {
     let target = if sources.big_endian { "bpfeb" } else { "bpfel" };
     let root = sources.algorithms[0].parent().expect("algorithms/ has a parent");
     let status = Command::new(&compiler)
@@ -88,14 +100,13 @@ pub(crate) fn compile(
         .arg("-I")
         .arg(&sources.bpf)
         .arg("-c")
-        .arg(&source)
+        .arg(source)
         .arg("-o")
-        .arg(&object)
+        .arg(object)
         .status()
         .expect("the compiler was found before");
-    assert!(status.success(), "{name}: {} does not compile for BPF", source.display());
-    strip(compiler.as_ref(), &object);
-    object
+    assert!(status.success(), "{} does not compile for BPF", source.display());
+    strip(compiler.as_ref(), object);
 }
 
 /// Removes DWARF, which BTF replaces, if the tool that belongs to the compiler is there.
