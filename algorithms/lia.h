@@ -70,22 +70,23 @@ AB_INLINE u32 lia_best(const struct ab_cc *cc, u32 members)
 
 /*
  * T = sum_k w_k * rtt_b / rtt_k with q <= 12 fraction bits, saturating at 2^32 - 1. One term:
- * 2^20 * 2^12 * (2^32 - 1) + 2^31 < 2^64; it is capped at 2^32 - 1, so eight of them fit. T >= w_b << q.
+ * 2^20 * 2^12 * (2^32 - 1) + 2^31 < 2^64; it is capped at 2^32 - 1, so that it can be added. T >= w_b << q.
  * Terms are rounded to nearest if `nearest` is 1 and truncated if it is 0.
  */
 AB_INLINE u64 lia_total(const struct ab_cc *cc, u32 members, u32 srtt8_best, u32 q, u32 nearest)
 {
-	u64 total = 0, term;
-	u32 k, srtt8;
+	u32 total = 0, k, srtt8;
+	u64 term;
 
 	for (k = 0; k < AB_MAX_PEERS; k++) {
 		if (!(members & 1u << k))
 			continue;
 		srtt8 = ab_coupled_srtt8(cc, k);
 		term = ((u64)ab_coupled_cwnd(cc, k) << q) * srtt8_best + nearest * (srtt8 / 2);
-		total += ab_min_u64(term / srtt8, LIA_TOTAL_MAX);
+		term = ab_min_u64(term / srtt8, LIA_TOTAL_MAX);
+		total = ab_forget((u32)ab_min_u64(total + term, LIA_TOTAL_MAX));
 	}
-	return ab_min_u64(total, LIA_TOTAL_MAX);
+	return total;
 }
 
 /* T^2 / w_b with 8 fraction bits: T^2 < 2^64 has 24, so the divisor is w_b << 16 <= 2^36. */

@@ -48,4 +48,17 @@ AB_INLINE int ab_several(u32 members)
 	return members && (members & (members - 1));
 }
 
+/*
+ * Groups of subflows: group[k] has a bit for every member of k's group. Makes one group of j's and k's if bit
+ * 0 of `together` is set; returns its members, 0 if it is not. Without a branch, for the verifier.
+ */
+AB_INLINE u32 ab_join_groups(u8 group[AB_MAX_PEERS], u32 j, u32 k, u32 together)
+{
+	u32 i, joined = (together & 1) * ((u32)group[j] | group[k]);
+
+	for (i = 0; i < AB_MAX_PEERS; i++)
+		group[i] = (u8)(group[i] | (joined >> i & 1) * joined);
+	return joined;
+}
+
 #endif

@@ -52,6 +52,8 @@ static void fill_peer(u64 *seed, struct ab_peer *peer)
 {
 	peer->bytes_since_loss = next_random(seed);
 	peer->bytes_between_losses = next_random(seed);
+	peer->pub[0] = next_random(seed);
+	peer->pub[1] = next_random(seed);
 	peer->cwnd = extreme_window(seed);
 	peer->ssthresh = extreme_u32(seed, AB_SSTHRESH_INFINITE);
 	peer->mss = extreme_u32(seed, 65535);
@@ -77,6 +79,10 @@ static void fill_view(u64 *seed, struct ab_view *v)
 	v->acked = extreme_u32(seed, WINDOW_MAX);
 	v->acked_sacked = v->acked;
 	v->mss = extreme_u32(seed, 65535);
+	v->delivered = extreme(seed, AB_U64_MAX);
+	v->total_retrans = extreme_u32(seed, AB_U32_MAX);
+	v->owd_us = extreme_u32(seed, AB_U32_MAX);
+	v->owd_valid = (u8)(next_random(seed) & 7 ? 1 : 0);
 	v->rtt_us = extreme_u32(seed, AB_U32_MAX);
 	v->srtt8_us = extreme_u32(seed, AB_U32_MAX);
 	v->min_rtt_us = extreme_u32(seed, AB_U32_MAX);
@@ -115,16 +121,18 @@ static u32 call(const struct ab_algorithm *a, const struct ab_cc *cc, u32 event)
 /* Returns 0 if the windows stay in range. */
 static int run(const struct ab_algorithm *a, u64 *seed)
 {
-	static u64 state[AB_HOT_STATE_BYTES / 8];
+	static u64 state[AB_HOT_STATE_BYTES / 8], cold[AB_COLD_STATE_BYTES / 8];
 	static struct ab_peer peers[AB_MAX_PEERS];
 	struct ab_view view = {.now_us = 1, .cwnd = 10, .ssthresh = AB_SSTHRESH_INFINITE, .self = 0};
 	struct ab_conn conn = {.n = 1};
 	u32 params[AB_MAX_PARAMS], i, k, event;
 	struct ab_out out;
-	const struct ab_cc cc = {&view, peers, &conn, &out, params, state, (void *)0};
+	const struct ab_cc cc = {&view, peers, &conn, &out, params, state, a->cold_bytes ? cold : (void *)0};
 
 	for (i = 0; i < AB_HOT_STATE_BYTES / 8; i++)
 		state[i] = 0;
+	for (i = 0; i < AB_COLD_STATE_BYTES / 8; i++)
+		cold[i] = 0;
 	fill_params(seed, a, params);
 	view.self = (u8)(next_random(seed) % 10);
 	fill_view(seed, &view);
