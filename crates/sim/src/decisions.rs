@@ -45,3 +45,34 @@ fn decisions_with<K: Key>(
     };
     Ok(world.connections.iter().map(of).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// RFC 8382's `var_est` of both subflows of `shared.toml` after so many seconds, in nanoseconds, as `sbd.h`
+    /// publishes it.
+    fn variabilities_ns(seconds: u32) -> [u64; 2] {
+        let path = "../../scenarios/regress/shared-bottleneck/shared.toml";
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
+        let overrides = [("duration", format!("{seconds} s"))].map(|(key, value)| (key.to_owned(), value));
+        let loaded = anabranch_scenario::load_path(&path, &overrides);
+        let scenario = loaded.unwrap_or_else(|error| panic!("{error}")).scenario;
+        let scenario = &*workload::expand(&scenario, 1);
+        let mut world = World::<u128>::new(scenario, 1);
+        world.run(&Control::default()).expect("nobody interrupts");
+        let peers = &world.connections[0].sides[0].groups[0].peers;
+        [0, 1].map(|k| peers[k].public[1] & 0xffff_ffff)
+    }
+
+    /// `docs/shared-bottleneck.md` has the number: why RFC 8382 seldom puts two window-limited subflows together.
+    #[test]
+    fn over_one_bottleneck_the_variabilities_of_two_subflows_are_seldom_within_the_tenth_that_is_demanded() {
+        let looks: Vec<[u64; 2]> = (0..14).map(|k| variabilities_ns(30 + 13 * k)).collect();
+        assert!(looks.iter().flatten().all(|var_ns| *var_ns > 1_000_000), "{looks:?}");
+        let close = looks.iter().filter(|[a, b]| a.abs_diff(*b) * 10 < *a.max(b)).count();
+        assert_eq!(close, 2, "{looks:?}");
+    }
+}
