@@ -35,7 +35,7 @@
 #define AB_CONN_WORDS        64
 #define AB_PUBLIC_WORDS      4
 #define AB_SSTHRESH_INFINITE 0x7fffffffu
-#define AB_MAX_PARAMS        20
+#define AB_MAX_PARAMS        17
 
 /* Same values as the kernel's TCP_CA_*. */
 enum ab_ca_state {

@@ -10,7 +10,7 @@ pub const HOT_STATE_BYTES: usize = 88;
 pub const PUBLIC_WORDS: usize = 4;
 /// An ssthresh that never ends slow start.
 pub const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
-pub(crate) const MAX_PARAMS: usize = 20;
+pub(crate) const MAX_PARAMS: usize = 17;
 const CONN_WORDS: usize = 64;
 
 /// [`Out::cwnd`] counts.
