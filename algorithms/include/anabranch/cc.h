@@ -44,7 +44,7 @@
 #define AB_CONN_WORDS        64
 #define AB_PUBLIC_WORDS      4
 #define AB_SSTHRESH_INFINITE 0x7fffffffu
-#define AB_MAX_PARAMS        16
+#define AB_MAX_PARAMS        17
 #define AB_ONE_SEGMENT_BELOW 150000u /* bytes per second: a burst of a rate algorithm is then one segment */
 
 /* Same values as the kernel's TCP_CA_*. */
@@ -94,7 +94,7 @@ struct ab_view {
 	u32 rs_rcv_us;
 	u32 rs_losses;
 
-	u32 owd_us;          /* one-way delay plus an unknown constant; needs owd_valid */
+	u32 owd_us;          /* one-way delay plus an unknown constant, modulo 2^32; coupled subflows only */
 	u32 ack_gap_us;      /* since the previous ACK of data, or init; needs acked_bytes_gap */
 	u32 acked_bytes_gap; /* bytes this ACK acknowledges, or 0 */
 	u32 random;
@@ -137,8 +137,8 @@ struct ab_conn {
 	u64 period_start_us;
 	u32 n;
 	u32 mode;
-	u32 epoch;
-	u32 reserved;
+	u32 epoch;          /* decisions so far */
+	u32 coupled_epochs; /* those of them that coupled subflows */
 	u64 words[AB_CONN_WORDS];
 };
 

@@ -24,6 +24,12 @@ AB_INLINE u64 ab_max_u64(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+/* How far a counter that wraps at 2^32 has gone from `earlier` to `later`. Every value. */
+AB_INLINE u32 ab_since(u32 later, u32 earlier)
+{
+	return (u32)((later + (1ull << 32) - earlier) & AB_U32_MAX);
+}
+
 /*
  * floor(a * b / c), for every a and b and every c > 0; a result above 2^64 - 1 becomes 2^64 - 1.
  * c = 0 counts as 1.

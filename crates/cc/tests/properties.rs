@@ -46,7 +46,7 @@ fn operations() -> impl Strategy<Value = Vec<(usize, Operation)>> {
 
 /// Parameter values anywhere in their ranges, as fractions of them; `None`: the defaults.
 fn parameters() -> impl Strategy<Value = Option<Vec<u32>>> {
-    proptest::option::of(proptest::collection::vec(prop_oneof![Just(0), Just(u32::MAX), any::<u32>()], 16))
+    proptest::option::of(proptest::collection::vec(prop_oneof![Just(0), Just(u32::MAX), any::<u32>()], 20))
 }
 
 fn connection(algorithm: &Algorithm, parameters: &Option<Vec<u32>>) -> Connection {

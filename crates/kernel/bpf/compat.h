@@ -70,6 +70,14 @@ static __always_inline const struct rate_sample *ab_rate_sample(const u64 *ctx)
 	return rs;
 }
 
+/* 6.7: timestamps of a route with the feature tcp_usec_ts tick in microseconds; else in milliseconds. */
+static __always_inline u32 ab_timestamp_tick_us(struct sock *sk)
+{
+	struct tcp_sock *tp = ab_tp(sk);
+
+	return bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts) ? 1 : 1000;
+}
+
 /*
  * 6.15: in_ack_event moved behind pkts_acked within the handling of one ACK. It is before cong_avoid and
  * before any change of state in all versions, so its flags are used there only.

@@ -67,6 +67,12 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
+struct tcp_options_received {
+	u16 saw_tstamp : 1;
+	u32 rcv_tsval;
+	u32 rcv_tsecr;
+};
+
 struct tcp_sock {
 	u64 bytes_acked;
 	u64 tcp_wstamp_ns;
@@ -91,6 +97,8 @@ struct tcp_sock {
 	u32 srtt_us;
 	u32 mdev_us;
 	struct minmax rtt_min;
+	struct tcp_options_received rx_opt;
+	u8 tcp_usec_ts : 1;
 	u8 is_cwnd_limited : 1;
 	_Bool is_mptcp;
 };

@@ -52,7 +52,7 @@ static __always_inline int ab_handled(enum ab_shim_event event)
 	}
 }
 
-/* Copies the state into the frame, so that a repeated call starts from the same. */
+/* Copies the hot state into the frame, so that a repeated call starts from the same. */
 static __always_inline void ab_load_state(struct sock *sk, struct ab_subflow *s)
 {
 	const struct ab_priv *priv = ab_priv(sk);
@@ -61,12 +61,25 @@ static __always_inline void ab_load_state(struct sock *sk, struct ab_subflow *s)
 #pragma clang loop unroll(full) /* the private area takes constant offsets only */
 	for (k = 0; k < AB_HOT_WORDS; k++)
 		s->frame.state[k] = priv->state[k];
-#if AB_SHIM_COUPLED
-	for (k = 0; k < AB_COLD_WORDS; k++)
-		s->frame.cold[k] = s->cold[k];
-#endif
 	s->frame.out = (struct ab_out){};
 }
+
+#if AB_SHIM_COUPLED
+/* The cold state lives in the frame; it is copied before the first attempt at a call and back before others.
+ */
+static __always_inline void ab_keep_cold(struct ab_subflow *s, u32 attempt)
+{
+	u32 k;
+
+	if (attempt) {
+		for (k = 0; k < AB_COLD_WORDS; k++)
+			s->frame.cold[k] = s->cold[k];
+	} else {
+		for (k = 0; k < AB_COLD_WORDS; k++)
+			s->cold[k] = s->frame.cold[k];
+	}
+}
+#endif
 
 /* Applies the answer: state, window, ssthresh, pacing. The window is at least 1 and at most the clamp. */
 static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
@@ -79,10 +92,6 @@ static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
 #pragma clang loop unroll(full)
 	for (k = 0; k < AB_HOT_WORDS; k++)
 		priv->state[k] = s->frame.state[k];
-#if AB_SHIM_COUPLED
-	for (k = 0; k < AB_COLD_WORDS; k++)
-		s->cold[k] = s->frame.cold[k];
-#endif
 	if (out->mask & AB_OUT_CWND)
 		tp->snd_cwnd = ab_max_u32(ab_min_u32(out->cwnd, tp->snd_cwnd_clamp), 1);
 	if (out->mask & AB_OUT_CWND_CNT)
@@ -110,6 +119,7 @@ static __noinline u32 ab_call(struct sock *sk, struct ab_subflow *s, u32 event)
 
 	for (attempt = 0; attempt < AB_COMMIT_TRIES; attempt++) {
 		ab_load_state(sk, s);
+		ab_keep_cold(s, attempt);
 		ab_begin(sk, s);
 		ab_record_before(record, s);
 		answer = ab_run(&s->frame, event);

@@ -29,6 +29,8 @@ struct ab_track {
 	u32 rs_delivered; /* since the sampled packet was sent */
 	u32 ack_gap_us;
 	u32 acked_bytes_gap;
+	u32 owd_us;
+	u8 owd_valid;
 	u8 advances; /* the ACK acknowledges something cumulatively */
 	u8 round_start;
 	u8 ece;
@@ -42,7 +44,7 @@ struct ab_subflow {
 	struct ab_frame frame;
 	struct ab_track track;
 	struct ab_peer own; /* what this subflow publishes */
-	/* The cold part before the call, to repeat it from. Uncoupled calls are never repeated. */
+	/* The cold part before the call, if it has to be repeated. Uncoupled calls never are. */
 	u64 cold[AB_SHIM_COUPLED ? AB_COLD_WORDS : 0];
 };
 
@@ -132,6 +134,8 @@ static __noinline void ab_fill_view(struct sock *sk, struct ab_subflow *s)
 	v->ack_gap_us = 0;
 	v->acked_bytes_gap = 0;
 	v->idle_us = 0;
+	v->owd_us = 0;
+	v->owd_valid = 0;
 	v->ece = 0;
 	v->self = 0;
 	v->n_usable = 1;
@@ -156,6 +160,21 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	v->round_start = t->round_start;
 	v->ack_gap_us = t->ack_gap_us;
 	v->acked_bytes_gap = t->acked_bytes_gap;
+	v->owd_us = t->owd_us;
+	v->owd_valid = t->owd_valid;
+}
+
+/*
+ * The peer's time of sending the ACK minus the own time of sending what it echoes (RFC 7323), if the ACK has
+ * the timestamps option. The peer's clock begins anywhere, so only differences mean anything; times 1000 they
+ * remain right modulo 2^32.
+ */
+static __always_inline void ab_track_delay(struct sock *sk, struct ab_track *t)
+{
+	struct tcp_sock *tp = ab_tp(sk);
+
+	t->owd_us = (tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr) * ab_timestamp_tick_us(sk);
+	t->owd_valid = BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp) && tp->rx_opt.rcv_tsecr;
 }
 
 #if AB_SHIM_RATE
@@ -203,6 +222,7 @@ static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, co
 	t->round_start = 0;
 	t->ack_gap_us = 0;
 	t->acked_bytes_gap = 0;
+	ab_track_delay(sk, t);
 	if (!bytes)
 		return;
 	if ((int)(una - t->round_end_seq) >= 0) {

@@ -326,7 +326,7 @@ fn parameters_are_stored_as_the_algorithm_wants_them() {
     let defaults: Vec<u32> = algorithm.params().iter().map(|param| param.default).collect();
     assert_eq!(params("\"mfvl\""), defaults);
     let given = params(
-        r#"{ name = "mfvl", period = "10 s", bn_thresh = 0.25, detector = "all_pairs", literal = true, initial_fast = 2, vegas_alpha = "2 packets" }"#,
+        r#"{ name = "mfvl", period = "10 s", bn_thresh = 0.25, detector = "rfc8382", literal = true, initial_fast = 2, vegas_alpha = "2 packets" }"#,
     );
     assert_eq!((given[at("period")], given[at("bn_thresh")], given[at("detector")]), (10_000_000, 250, 1));
     assert_eq!((given[at("literal")], given[at("initial_fast")], given[at("vegas_alpha")]), (1, 2, 2));

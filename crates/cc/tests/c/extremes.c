@@ -57,6 +57,8 @@ static void fill_peer(u64 *seed, struct ab_peer *peer)
 	peer->energy_nj_per_bit = extreme_u32(seed, AB_U32_MAX);
 	peer->bytes_since_loss = next_random(seed);
 	peer->bytes_between_losses = next_random(seed);
+	peer->pub[0] = next_random(seed);
+	peer->pub[1] = next_random(seed);
 	peer->cwnd = extreme_window(seed);
 	peer->ssthresh = extreme_u32(seed, AB_SSTHRESH_INFINITE);
 	peer->mss = extreme_u32(seed, 65535);
@@ -82,6 +84,10 @@ static void fill_view(u64 *seed, struct ab_view *v)
 	v->acked = extreme_u32(seed, WINDOW_MAX);
 	v->acked_sacked = v->acked;
 	v->mss = extreme_u32(seed, 65535);
+	v->delivered = extreme(seed, AB_U64_MAX);
+	v->total_retrans = extreme_u32(seed, AB_U32_MAX);
+	v->owd_us = extreme_u32(seed, AB_U32_MAX);
+	v->owd_valid = (u8)(next_random(seed) & 7 ? 1 : 0);
 	v->rtt_us = extreme_u32(seed, AB_U32_MAX);
 	v->srtt8_us = extreme_u32(seed, AB_U32_MAX);
 	v->min_rtt_us = extreme_u32(seed, AB_U32_MAX);
@@ -138,7 +144,7 @@ static int run(const struct ab_algorithm *a, u64 *seed)
 	/* rtt_sample, ack and rate, in the order of call(). */
 	static const u32 mostly[3] = {0, 1, 8};
 	struct ab_out out;
-	const struct ab_cc cc = {&view, peers, &conn, &out, params, state, cold};
+	const struct ab_cc cc = {&view, peers, &conn, &out, params, state, a->cold_bytes ? cold : (void *)0};
 
 	for (i = 0; i < AB_HOT_STATE_BYTES / 8; i++)
 		state[i] = 0;

@@ -1,6 +1,8 @@
 //! A connection of a few subflows whose host is the test: it decides every round-trip time and every event.
 #![allow(dead_code)] // every test binary uses its own part
 
+pub(crate) mod mfvl;
+
 use anabranch_cc::{
     CaState, Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer,
     SSTHRESH_INFINITE, View, find,

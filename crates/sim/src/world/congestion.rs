@@ -51,6 +51,10 @@ impl<K: Key> World<'_, K> {
         publish(endpoint, price, &mut group.peers[usize::from(slot)]);
         view.self_index = slot;
         view.n_usable = usable(group);
+        if absorbed.stamped {
+            view.owd_us = one_way_delay_us(absorbed, view.now_us);
+            view.owd_valid = 1;
+        }
         let context = Context { view: &view, peers: &group.peers, conn: &mut group.words };
         let answer = call(&mut endpoint.controller, context, &mut out);
         apply(endpoint, &out);
@@ -156,7 +160,7 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
         rs_snd_us: absorbed.rate.snd_us,
         rs_rcv_us: absorbed.rate.rcv_us,
         rs_losses: absorbed.newly_lost,
-        owd_us: absorbed.owd_us,
+        owd_us: 0,
         ack_gap_us: (now_us as u32).wrapping_sub(endpoint.last_ack_us),
         acked_bytes_gap: absorbed.acked_bytes as u32,
         random: absorbed.random,
@@ -165,13 +169,20 @@ fn view(endpoint: &Endpoint, absorbed: &Absorbed, now: u64, rtt_us: Option<u32>)
         app_limited: u8::from(sender.is_app_limited()),
         rs_app_limited: u8::from(absorbed.rate.app_limited),
         rtt_valid: u8::from(rtt_us.is_some()),
-        owd_valid: u8::from(absorbed.owd_valid),
+        owd_valid: 0,
         round_start: u8::from(absorbed.round_start),
         ece: u8::from(endpoint.ecn.echoed),
         self_index: 0,
         n_usable: 1,
         reserved: [0; 2],
     }
+}
+
+/// From the sending of the packet that was echoed to that of its acknowledgement, as the ticks of 1 ms show it that
+/// Linux puts into its timestamps. Only coupled subflows get it: the others would pay for what nobody reads.
+fn one_way_delay_us(absorbed: &Absorbed, now_us: u64) -> u32 {
+    let tick = |stamp_us: u32| (now_us - u64::from((now_us as u32).wrapping_sub(stamp_us))) / 1000;
+    ((tick(absorbed.tsval_us) - tick(absorbed.tsecr_us)) * 1000) as u32
 }
 
 fn publish(endpoint: &Endpoint, price: Option<Price>, slot: &mut Peer) {
@@ -292,6 +303,20 @@ mod tests {
                 assert_eq!(world.endpoints[0].sender.cwnd, if stays { 40 } else { reduced }, "{congestion}");
             }
         }
+    }
+
+    #[test]
+    fn a_one_way_delay_is_a_difference_of_whole_milliseconds_across_the_wrap_of_the_clock_too() {
+        let delay = |sent_us: u64, received_us: u64, now_us: u64| {
+            let (tsval_us, tsecr_us) = (received_us as u32, sent_us as u32);
+            one_way_delay_us(&Absorbed { tsval_us, tsecr_us, stamped: true, ..Absorbed::default() }, now_us)
+        };
+        assert_eq!(delay(1_999, 12_000, 30_000), 11_000);
+        assert_eq!(delay(1_000, 11_999, 30_000), 10_000);
+        let wrap = 1 << 32; // 4,294,967,296 us
+        assert_eq!(delay(wrap - 10_000, wrap + 5_000, wrap + 20_000), 15_000);
+        assert_eq!(delay(wrap - 10_000, wrap - 5_000, wrap + 20_000), 5_000);
+        assert_eq!(delay(3 * wrap + 704, 3 * wrap + 2_704, 3 * wrap + 2_704), 2_000);
     }
 
     #[test]

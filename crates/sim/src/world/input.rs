@@ -156,8 +156,8 @@ impl<K: Key> World<'_, K> {
         let pure = packet.flags & (flags::DATA | flags::ABOUT_WINDOW | flags::SIGNAL) == 0;
         let ack = Ack { number, sacks, pure, echo_us: packet.tsecr, now_us };
         let mut absorbed = endpoint.sender.absorb(&ack);
-        absorbed.owd_us = packet.tsval.wrapping_sub(packet.tsecr);
-        absorbed.owd_valid = true;
+        (absorbed.tsval_us, absorbed.tsecr_us) = (packet.tsval, packet.tsecr);
+        absorbed.stamped = true;
 
         // RFC 7323 section 4.1: only an acknowledgement of new data gives a sample.
         let rtt_us = (absorbed.acked > 0).then(|| now_us.wrapping_sub(packet.tsecr));
