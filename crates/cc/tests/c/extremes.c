@@ -57,8 +57,6 @@ static void fill_peer(u64 *seed, struct ab_peer *peer)
 	peer->energy_nj_per_bit = extreme_u32(seed, AB_U32_MAX);
 	peer->bytes_since_loss = next_random(seed);
 	peer->bytes_between_losses = next_random(seed);
-	peer->pub[0] = next_random(seed);
-	peer->pub[1] = next_random(seed);
 	peer->cwnd = extreme_window(seed);
 	peer->ssthresh = extreme_u32(seed, AB_SSTHRESH_INFINITE);
 	peer->mss = extreme_u32(seed, 65535);
@@ -84,7 +82,6 @@ static void fill_view(u64 *seed, struct ab_view *v)
 	v->acked = extreme_u32(seed, WINDOW_MAX);
 	v->acked_sacked = v->acked;
 	v->mss = extreme_u32(seed, 65535);
-	v->delivered = extreme(seed, AB_U64_MAX);
 	v->total_retrans = extreme_u32(seed, AB_U32_MAX);
 	v->owd_us = extreme_u32(seed, AB_U32_MAX);
 	v->owd_valid = (u8)(next_random(seed) & 7 ? 1 : 0);
