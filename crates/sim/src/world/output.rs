@@ -183,6 +183,23 @@ impl<K: Key> World<'_, K> {
         }
     }
 
+    /// Sends what is to be sent again on this subflow, as far as its window lets it; what it has carried is left out.
+    #[cold]
+    pub(super) fn send_again_on(&mut self, connection: usize, side: usize, subflow: usize) {
+        let index = self.connections[connection].first as usize + side + 2 * subflow;
+        while candidate(&mut self.endpoints[index], self.now).has_room {
+            let meta = &mut self.connections[connection].sides[side].send;
+            let Some(segment) = meta.candidate().filter(|segment| segment.reinjection) else { return };
+            if segment.carried_by & (1 << subflow) != 0 {
+                meta.give_up_reinjection();
+                continue;
+            }
+            meta.sent(segment.number, segment.len, subflow as u32);
+            let last = !meta.has_more();
+            self.send_new(index, segment.number, segment.len, last);
+        }
+    }
+
     /// Puts the subflows of a side, as a scheduler sees them, into `candidates`.
     #[inline]
     pub(super) fn survey(&mut self, connection: usize, side: usize) {

@@ -20,6 +20,15 @@ use crate::{
     mptcp::stale::{HEAD_BYTES, LEAST_PERIOD, Watchdog},
 };
 
+/// What is to be sent again when the data level has made no progress.
+enum Push {
+    Nothing,
+    /// Everything that is not acknowledged, wherever the scheduler puts it.
+    All,
+    /// The oldest data, on this idle subflow: the kernel asks no scheduler, so a backup gets it beside a regular one.
+    Oldest(usize),
+}
+
 impl<K: Key> World<'_, K> {
     /// The first data that is under way has left a side: its timer runs from now on.
     #[cold]
@@ -67,24 +76,33 @@ impl<K: Key> World<'_, K> {
         let Some(mut watchdog) = self.take_watchdog(number, side) else { return };
         let send = &self.connections[number].sides[side].send;
         let waits = self.connections[number].is_mptcp() && send.una < send.next;
-        let mut pushes = false;
+        let mut push = Push::Nothing;
         if waits {
             if watchdog.progress_at == watchdog.runs_from {
                 watchdog.progress_at = self.now;
-                pushes = self.look_for_silence(&mut watchdog, number, side);
+                push = self.look_for_silence(&mut watchdog, number, side);
                 watchdog.period = self.data_period(&watchdog, number, side);
             }
             self.arm_data_timer(&mut watchdog, number, side);
         }
         self.put_back(watchdog, number, side);
-        if pushes {
-            self.schedule(number, side);
+        match push {
+            Push::Nothing => {}
+            Push::All => {
+                self.connections[number].sides[side].send.reinject_all();
+                self.schedule(number, side);
+            }
+            Push::Oldest(subflow) => {
+                self.connections[number].sides[side].send.reinject_oldest(HEAD_BYTES);
+                self.send_again_on(number, side, subflow);
+                self.schedule(number, side);
+            }
         }
     }
 
-    /// Looks at the subflows of a side that makes no progress; whether there is something to be sent again.
-    fn look_for_silence(&mut self, watchdog: &mut Watchdog, number: usize, side: usize) -> bool {
-        let (mut idle, mut idle_backup, mut least_count) = (false, false, u32::MAX);
+    /// Looks at the subflows of a side that makes no progress; what is to be sent again.
+    fn look_for_silence(&mut self, watchdog: &mut Watchdog, number: usize, side: usize) -> Push {
+        let (mut idle, mut idle_backup, mut least_count) = (None, None, u32::MAX);
         let mut stale = false;
         let all: Vec<usize> = self.connections[number].endpoints(side).collect();
         for (subflow, &index) in all.iter().enumerate() {
@@ -94,7 +112,7 @@ impl<K: Key> World<'_, K> {
             }
             if endpoint.sender.outstanding() == 0 {
                 let kind = if endpoint.backup { &mut idle_backup } else { &mut idle };
-                *kind = true;
+                kind.get_or_insert(subflow);
                 continue;
             }
             let delivered = endpoint.sender.delivered;
@@ -111,12 +129,10 @@ impl<K: Key> World<'_, K> {
             }
             least_count = least_count.min(watchdog.count(subflow));
         }
-        let send = &mut self.connections[number].sides[side].send;
-        if stale {
-            send.reinject_all();
-        } else if idle || idle_backup && least_count > 1 {
-            send.reinject_oldest(HEAD_BYTES);
+        match idle.or(idle_backup.filter(|_| least_count > 1)) {
+            _ if stale => Push::All,
+            Some(subflow) => Push::Oldest(subflow),
+            None => Push::Nothing,
         }
-        stale || idle || idle_backup && least_count > 1
     }
 }
