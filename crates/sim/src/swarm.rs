@@ -266,6 +266,7 @@ impl Plan {
 
     fn scenario(&self) -> Scenario {
         let text = self.toml();
+        std::fs::write(format!("/tmp/swarm-{:?}.toml", std::thread::current().id()), &text).unwrap();
         let loaded = anabranch_scenario::load(&text, "swarm.toml", &[]);
         loaded.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario
     }

@@ -137,6 +137,7 @@ impl<K: Key> World<'_, K> {
         if self.connections[connection].sides[side].remedy().is_some() {
             self.relieve(connection, side);
         }
+        self.watch_waiting(connection, side);
     }
 
     /// Lets the send buffer of a side grow with the windows of its subflows; whether it has grown.

@@ -42,6 +42,16 @@ impl<K: Key> World<'_, K> {
         self.put_back(watchdog, number, side);
     }
 
+    /// Data wait for a subflow to have room: the timer runs, as it does in the kernel, which queues them at a subflow.
+    pub(super) fn watch_waiting(&mut self, number: usize, side: usize) {
+        let Some(mechanics) = &self.connections[number].sides[side].mechanics else { return };
+        if mechanics.watchdog.as_ref().is_some_and(|watchdog| !watchdog.timer.is_armed())
+            && self.connections[number].sides[side].send.candidate().is_some()
+        {
+            self.watch_data(number, side);
+        }
+    }
+
     fn take_watchdog(&mut self, number: usize, side: usize) -> Option<Box<Watchdog>> {
         self.connections[number].sides[side].mechanics.as_mut()?.watchdog.take()
     }
@@ -74,8 +84,9 @@ impl<K: Key> World<'_, K> {
     /// The timer of the data level of a side has come up.
     pub(super) fn data_timer(&mut self, number: usize, side: usize) {
         let Some(mut watchdog) = self.take_watchdog(number, side) else { return };
-        let send = &self.connections[number].sides[side].send;
-        let waits = self.connections[number].is_mptcp() && send.una < send.next;
+        let is_mptcp = self.connections[number].is_mptcp();
+        let send = &mut self.connections[number].sides[side].send;
+        let waits = is_mptcp && (send.una < send.next || send.candidate().is_some());
         let mut push = Push::Nothing;
         if waits {
             if watchdog.progress_at == watchdog.runs_from {
