@@ -157,7 +157,7 @@ impl<K: Key> World<'_, K> {
             TimerKind::Open | TimerKind::Stop => index,
             // Behind the applications there are the relays.
             TimerKind::Application => match index.checked_sub(self.connections.len()) {
-                Some(relay) => self.relays[relay].output as usize,
+                Some(of_relays) => self.relays[of_relays / 2].output as usize,
                 None => index,
             },
             TimerKind::Event => self.scenario.events[index].connection,
