@@ -184,13 +184,14 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// Sends what is to be sent again on this subflow, as far as its window lets it; what it has carried is left out.
+    /// Sends on this subflow what is to be sent again and what waits for another one, which in the kernel has got it already,
+    /// as far as its window lets it; what it has carried is left out.
     #[cold]
-    pub(super) fn send_again_on(&mut self, connection: usize, side: usize, subflow: usize) {
+    pub(super) fn push_on(&mut self, connection: usize, side: usize, subflow: usize) {
         let index = self.connections[connection].first as usize + side + 2 * subflow;
         while candidate(&mut self.endpoints[index], self.now).has_room {
             let meta = &mut self.connections[connection].sides[side].send;
-            let Some(segment) = meta.candidate().filter(|segment| segment.reinjection) else { return };
+            let Some(segment) = meta.candidate() else { return };
             if segment.carried_by & (1 << subflow) != 0 {
                 meta.give_up_reinjection();
                 continue;

@@ -105,7 +105,7 @@ impl<K: Key> World<'_, K> {
             }
             Push::Oldest(subflow) => {
                 self.connections[number].sides[side].send.reinject_oldest(HEAD_BYTES);
-                self.send_again_on(number, side, subflow);
+                self.push_on(number, side, subflow);
                 self.schedule(number, side);
             }
         }
