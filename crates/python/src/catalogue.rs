@@ -43,7 +43,10 @@ pub(crate) struct Named {
 pub(crate) fn list_algorithms() -> Vec<Algorithm> {
     let in_python = cc::registered();
     let of_registry = cc::algorithms().iter().map(algorithm);
-    of_registry.chain(NAMED.iter().map(named_congestion)).chain(in_python.into_iter().map(algorithm)).collect()
+    of_registry
+        .chain(NAMED.iter().map(named_congestion))
+        .chain(in_python.into_iter().map(algorithm))
+        .collect()
 }
 
 fn named_congestion(named: &NamedCongestion) -> Algorithm {
