@@ -302,6 +302,27 @@ AB_INLINE u32 ab_slow_start(const struct ab_view *v, u32 acked, u32 *cwnd)
 	return acked - used;
 }
 
+/*
+ * How Reno and its relatives begin at an ACK, with slow start: returns whether the window may also grow by
+ * congestion avoidance, with *cwnd the window and *acked the packets that are left for it.
+ */
+AB_INLINE int ab_after_slow_start(const struct ab_cc *cc, u32 *cwnd, u32 *acked)
+{
+	const struct ab_view *v = cc->view;
+
+	*cwnd = v->cwnd;
+	*acked = v->acked;
+	if (!v->cwnd_limited)
+		return 0;
+	if (!ab_in_slow_start(v))
+		return 1;
+	*acked = ab_slow_start(v, v->acked, cwnd);
+	if (*acked)
+		return 1;
+	ab_set_cwnd(cc, *cwnd);
+	return 0;
+}
+
 /* Additive increase: one packet per `per` packets acked. `cwnd` and `cnt` are updated in place. */
 AB_INLINE void ab_additive_increase(u32 *cwnd, u32 *cnt, u32 per, u32 acked)
 {

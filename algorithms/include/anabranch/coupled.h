@@ -94,33 +94,12 @@ AB_INLINE u32 ab_coupled_windows(const struct ab_cc *cc, u32 members)
 	return total;
 }
 
-/*
- * How the coupled relatives of Reno grow. Slow start first: returns whether the window may also grow by
- * congestion avoidance, with *cwnd the window and *acked the packets that are left for it.
- */
-AB_INLINE int ab_after_slow_start(const struct ab_cc *cc, u32 *cwnd, u32 *acked)
-{
-	const struct ab_view *v = cc->view;
-
-	*cwnd = v->cwnd;
-	*acked = v->acked;
-	if (!v->cwnd_limited)
-		return 0;
-	if (!ab_in_slow_start(v))
-		return 1;
-	*acked = ab_slow_start(v, v->acked, cwnd);
-	if (*acked)
-		return 1;
-	ab_set_cwnd(cc, *cwnd);
-	return 0;
-}
-
 #define AB_PER_Q8_MAX AB_U32_MAX /* 2^24 packets per increase */
 
 /*
- * Then one packet per per_q8 / 256 packets acknowledged, never faster than Reno, whose increase per_q8 = 0
- * is. The fraction of a packet stays in *rest_q8 (below 256) for the next increase. Returns whether the
- * window has grown.
+ * How the coupled relatives of Reno grow beyond slow start: one packet per per_q8 / 256 packets acknowledged,
+ * never faster than Reno, whose increase per_q8 = 0 is. The fraction of a packet stays in *rest_q8 (below
+ * 256) for the next increase. Returns whether the window has grown.
  */
 AB_INLINE int ab_grow_by_one_per(const struct ab_cc *cc, u32 cwnd, u32 acked, u64 per_q8, u32 *rest_q8)
 {
