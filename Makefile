@@ -40,6 +40,11 @@ bed: ## build target/release/anabranch-bed, which runs scenarios on this machine
 	@missing=$$(.ci/linux-packages) || { echo "packages are missing: sudo apt-get install $$missing" >&2; exit 1; }
 	cargo build --release -p anabranch-bed
 
+.PHONY: device
+device: ## build target/release/anabranchd, which runs congestion controls in this machine's kernel, and their objects in target/bpf/
+	@missing=$$(.ci/linux-packages) || { echo "packages are missing: sudo apt-get install $$missing" >&2; exit 1; }
+	cargo build --release -p anabranch-device
+
 .PHONY: test
 test: setup ## run every test this machine can run; the others are skipped by name
 	.ci/test-linux

@@ -205,7 +205,7 @@ AB_INLINE void cubic_ack(const struct ab_cc *cc)
 	const struct cubic_params *p = (const struct cubic_params *)cc->params;
 	struct cubic_state *s = (struct cubic_state *)cc->state;
 	const struct ab_view *v = cc->view;
-	u32 cwnd = v->cwnd, cnt = v->cwnd_cnt, acked = v->acked;
+	u32 cwnd, cnt = v->cwnd_cnt, acked;
 	u64 since_ack_us = v->now_us - s->last_ack_us;
 
 	s->last_ack_us = v->now_us;
@@ -217,13 +217,8 @@ AB_INLINE void cubic_ack(const struct ab_cc *cc)
 			s->epoch.start_us = ab_min_u64(s->epoch.start_us + since_ack_us, v->now_us);
 		return;
 	}
-	if (ab_in_slow_start(v)) {
-		acked = ab_slow_start(v, acked, &cwnd);
-		if (!acked) {
-			ab_set_cwnd(cc, cwnd);
-			return;
-		}
-	}
+	if (!ab_after_slow_start(cc, &cwnd, &acked))
+		return;
 	if (!s->epoch.start_us)
 		cubic_begin_epoch(cc, s, cwnd);
 	cubic_estimate(cc, s, cwnd, p->beta_q10, acked);

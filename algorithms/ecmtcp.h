@@ -25,20 +25,23 @@ struct ecmtcp_state {
 #define ECMTCP_CUT_MAX 10u /* 1 / delta is at most this */
 
 /*
- * Packets per increase, 8 fraction bits: LIA's over delta. 1 / delta = sum_k (e_r / e_k) / n; the sum, with
- * 20 fraction bits, is below 8 * 2^52 and cut off at 10 n, so the product is below 2^32 * 2^27.
+ * Packets per increase, 8 fraction bits: LIA's over delta. 1 / delta = sum_k (e_r / e_k) / n, with 20
+ * fraction bits; a term, below 2^52, and the sum are cut off at 10 n, below 2^27, so that eight terms fit 32
+ * bits and the product is below 2^32 * 2^27.
  */
-AB_INLINE u64 ecmtcp_per_q8(const struct ab_cc *cc, u32 members)
+AB_INLINE u64 ecmtcp_per_q8(const struct ab_cc *cc, u32 members, u64 lia_per_q8)
 {
-	u64 own = ab_price(cc, cc->view->self), ratios_q20 = 0;
-	u32 k, n = ab_max_u32(ab_member_count(members), 1);
+	u32 k, n = ab_max_u32(ab_member_count(members), 1) & 15, most_q20 = ECMTCP_CUT_MAX * n << 20,
+	       sum_q20 = 0;
+	u64 own = ab_price(cc, cc->view->self), term_q20;
 
 	for (k = 0; k < AB_MAX_PEERS; k++) {
-		if (members & 1u << k)
-			ratios_q20 += (own << 20) / ab_max_u32(ab_price(cc, k), 1);
+		if (!(members & 1u << k))
+			continue;
+		term_q20 = (own << 20) / ab_max_u32(ab_price(cc, k), 1);
+		sum_q20 += ab_forget((u32)ab_min_u64(term_q20, most_q20));
 	}
-	ratios_q20 = ab_min_u64(ratios_q20, (u64)ECMTCP_CUT_MAX * n << 20);
-	return lia_threshold_q8(cc, members) * ratios_q20 / ((u64)n << 20);
+	return lia_per_q8 * ab_min_u32(sum_q20, most_q20) / ((u64)n << 20);
 }
 
 AB_INLINE void ecmtcp_ack(const struct ab_cc *cc)
@@ -49,9 +52,11 @@ AB_INLINE void ecmtcp_ack(const struct ab_cc *cc)
 
 	if (!ab_after_slow_start(cc, &cwnd, &acked))
 		return;
-	if (ab_several(members))
-		per_q8 =
-		    ab_prices_known(cc, members) ? ecmtcp_per_q8(cc, members) : lia_threshold_q8(cc, members);
+	if (ab_several(members)) {
+		per_q8 = lia_threshold_q8(cc, members);
+		if (ab_prices_known(cc, members))
+			per_q8 = ecmtcp_per_q8(cc, members, per_q8);
+	}
 	ab_grow_by_one_per(cc, cwnd, acked, per_q8, &s->coupled.rest_q8);
 }
 

@@ -189,19 +189,12 @@ AB_INLINE void htcp_ack(const struct ab_cc *cc)
 {
 	struct htcp_state *s = (struct htcp_state *)cc->state;
 	const struct ab_view *v = cc->view;
-	u32 cwnd = v->cwnd, cnt = v->cwnd_cnt, acked = v->acked;
+	u32 cwnd, cnt = v->cwnd_cnt, acked;
 
 	if (v->round_start)
 		htcp_measure(cc, s);
-	if (!v->cwnd_limited)
+	if (!ab_after_slow_start(cc, &cwnd, &acked))
 		return;
-	if (ab_in_slow_start(v)) {
-		acked = ab_slow_start(v, acked, &cwnd);
-		if (!acked) {
-			ab_set_cwnd(cc, cwnd);
-			return;
-		}
-	}
 	ab_weighted_increase(&cwnd, &cnt, &s->rest_q10, htcp_increase_q10(cc, &s->epoch), acked);
 	ab_set_cwnd(cc, cwnd);
 	ab_set_cwnd_cnt(cc, cnt);

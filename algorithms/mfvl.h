@@ -10,7 +10,7 @@
  *
  * Readings taken (the ids are those of the list of paper ambiguities):
  *  - loss events (one per recovery episode) are matched one to one, at most one partner each, which is
- *    the text's "maximum number of matched pairs" (I-S0-9); `detector = all_pairs` counts every close
+ *    the text's "maximum number of matched pairs" (I-S0-9); `matching = all_pairs` counts every close
  *    pair;
  *  - `match` begins at 0 in every period (I-S0-6); the coupled choice is not overwritten by the
  *    comparison of retransmissions (I-S0-7); min(m, k) = 0 means no shared bottleneck, and equal
@@ -27,6 +27,13 @@
  *    among its members; MFast goes to the one minimum of the rest, and without one minimum the rest keeps
  *    its assignment. A connection with one usable subflow keeps its assignment too.
  *
+ * `detector = rfc8382` (house, for the open problem of the paper that its detector assumes paths of equal
+ * delay, I-S0-14) groups the subflows by their delays every 0.35 s, see sbd.h. At the end of a period two
+ * subflows share a bottleneck if they were in one group in more than bn_thresh of those decisions of the
+ * period that both took part in; with `period` 0.35 s that is every single decision. Whoever shares none is
+ * coupled no more, even if retransmissions are equal. `interval`, `matching` and `literal` belong to the
+ * other detector.
+ *
  * A subflow that changes its algorithm keeps cwnd, ssthresh and base RTT; everything else of the new one
  * begins anew. LIA has its exact form; FAST's parameters that are not listed have the defaults of mfast.h.
  *
@@ -36,11 +43,13 @@
 #ifndef ANABRANCH_MFVL_H
 #define ANABRANCH_MFVL_H
 
+#include "anabranch/sbd.h"
 #include "lia.h"
 #include "mfast.h"
 #include "mvegas.h"
 
-enum mfvl_detector { MFVL_ONE_TO_ONE = 0, MFVL_ALL_PAIRS = 1 };
+enum mfvl_detector { MFVL_RETRANSMISSIONS = 0, MFVL_RFC8382 = 1 };
+enum mfvl_matching { MFVL_ONE_TO_ONE = 0, MFVL_ALL_PAIRS = 1 };
 enum mfvl_mode { MFVL_UNCOUPLED = 0, MFVL_COUPLED = 1 };
 enum mfvl_role { MFVL_MVEGAS = 0, MFVL_MFAST = 1, MFVL_LIA = 2 };
 
@@ -48,8 +57,10 @@ enum mfvl_role { MFVL_MVEGAS = 0, MFVL_MFAST = 1, MFVL_LIA = 2 };
 	P(period_us, AB_UNIT_US, 50000000, 1000, 3600000000u, "T, the time between two decisions")           \
 	P(interval_us, AB_UNIT_US, 200000, 1, 60000000, "losses closer than this coincide")                  \
 	P(bn_thresh_permille, AB_UNIT_PERMILLE, 500, 0, 1000,                                                \
-	  "shared bottleneck above this share of coinciding losses")                                         \
-	P(detector, AB_UNIT_CHOICE, MFVL_ONE_TO_ONE, 0, 1,                                                   \
+	  "shared bottleneck above this share of coinciding losses or of joint intervals")                   \
+	P(detector, AB_UNIT_CHOICE, MFVL_RETRANSMISSIONS, 0, 1,                                              \
+	  "retransmissions|rfc8382: what shows a shared bottleneck")                                         \
+	P(matching, AB_UNIT_CHOICE, MFVL_ONE_TO_ONE, 0, 1,                                                   \
 	  "one_to_one|all_pairs: how coinciding losses are counted")                                         \
 	P(literal, AB_UNIT_BOOL, 0, 0, 1, "algorithm 1 as printed, without the corrections")                 \
 	P(hysteresis_permille, AB_UNIT_PERMILLE, 0, 0, 1000,                                                 \
@@ -65,7 +76,7 @@ enum mfvl_role { MFVL_MVEGAS = 0, MFVL_MFAST = 1, MFVL_LIA = 2 };
 	P(fast_gamma_q10, AB_UNIT_Q10, 512, 1, 1024, "gamma of MFast")                                       \
 	P(fast_sigma_q10, AB_UNIT_Q10, 512, 1, 1024, "sigma of MFast")                                       \
 	P(fast_mi_threshold_us, AB_UNIT_US, 750, 0, 1000000, "mi_threshold of MFast")
-#define AB_COLD_BYTES_mfvl 0
+#define AB_COLD_BYTES_mfvl sizeof(struct sbd_flow)
 
 struct mfvl_params {
 	AB_PARAMS_mfvl(AB_PARAM_FIELD)
@@ -77,8 +88,10 @@ struct mfvl_params {
 #define MFVL_FAST_SS_EXIT            1
 
 /*
- * The connection's part, in the words of struct ab_conn. An event is one u64: weight (8 bits), mask of the
- * subflows it has been matched with (8), subflow (3), 1, time in microseconds modulo 2^44 (44). 0: no event.
+ * The connection's part, in the words of struct ab_conn. `match` and `loss_events` count for rfc8382 the
+ * decisions that put a pair into one group and those that a subflow took part in. An event is one u64: weight
+ * (8 bits), mask of the subflows it has been matched with (8), subflow (3), 1, time in microseconds modulo
+ * 2^44 (44). 0: no event.
  */
 struct mfvl_conn {
 	u64 events[MFVL_EVENTS]; /* ring; `next_event` is the oldest */
@@ -90,7 +103,9 @@ struct mfvl_conn {
 	u8 group[AB_MAX_PEERS]; /* LIA: the members, one bit each */
 	u8 next_event;
 	u8 started;
-	u8 reserved[6];
+	u8 bottlenecked; /* rfc8382: at the last decision, one bit each */
+	u8 reserved[5];
+	u64 grouped_us; /* rfc8382: time of the last decision */
 } __attribute__((may_alias));
 
 AB_STATIC_ASSERT(sizeof(struct mfvl_conn) <= 8 * AB_CONN_WORDS, "mfvl: the connection's words hold its part");
@@ -111,6 +126,12 @@ struct mfvl_state {
 	u32 base_rtt_us; /* kept when the role changes */
 	u8 role;         /* the one that `u` is for */
 };
+
+/* Does algorithm 1 apply as printed? */
+AB_INLINE int mfvl_literal(const struct mfvl_params *p)
+{
+	return p->literal && p->detector == MFVL_RETRANSMISSIONS;
+}
 
 AB_INLINE struct mfvl_conn *mfvl_conn(const struct ab_cc *cc)
 {
@@ -190,8 +211,8 @@ AB_INLINE void mfvl_record(const struct ab_cc *cc, u32 weight)
 			continue;
 		if (((now_us + MFVL_TIME_MASK + 1 - (*other >> MFVL_TIME_SHIFT)) & MFVL_TIME_MASK) <
 		    p->interval_us)
-			event =
-			    mfvl_match(c, other, event, self, p->literal || p->detector == MFVL_ALL_PAIRS);
+			event = mfvl_match(c, other, event, self,
+					   mfvl_literal(p) || p->matching == MFVL_ALL_PAIRS);
 	}
 	c->events[c->next_event % MFVL_EVENTS] = event;
 	c->next_event = (u8)((c->next_event + 1) % MFVL_EVENTS);
@@ -205,12 +226,12 @@ AB_INLINE u32 mfvl_retrans(const struct ab_cc *cc, const struct mfvl_conn *c, u3
 	return total > c->retrans_base[k] ? total - c->retrans_base[k] : 0;
 }
 
-/* Do the losses of j and k coincide often enough? */
+/* Do the losses of j and k coincide often enough, or were they in one group often enough? */
 AB_INLINE int mfvl_shared(const struct ab_cc *cc, const struct mfvl_conn *c, u32 j, u32 k)
 {
 	const struct mfvl_params *p = (const struct mfvl_params *)cc->params;
-	u32 m = p->literal ? mfvl_retrans(cc, c, j) : c->loss_events[j];
-	u32 n = p->literal ? mfvl_retrans(cc, c, k) : c->loss_events[k];
+	u32 m = mfvl_literal(p) ? mfvl_retrans(cc, c, j) : c->loss_events[j];
+	u32 n = mfvl_literal(p) ? mfvl_retrans(cc, c, k) : c->loss_events[k];
 	u32 fewer = ab_min_u32(m, n);
 
 	return fewer && (u64)c->match[mfvl_pair(j, k)] * 1000 > (u64)p->bn_thresh_permille * fewer;
@@ -220,20 +241,14 @@ AB_INLINE int mfvl_shared(const struct ab_cc *cc, const struct mfvl_conn *c, u32
 AB_INLINE u32 mfvl_groups(const struct ab_cc *cc, const struct mfvl_conn *c, u32 usable,
 			  u8 group[AB_MAX_PEERS])
 {
-	u32 i, j, k, grouped = 0, joined, member;
+	u32 j, k, grouped = 0, shared;
 
 	for (k = 0; k < AB_MAX_PEERS; k++)
 		group[k] = (u8)(1u << k);
 	for (k = 1; k < AB_MAX_PEERS; k++) {
 		for (j = 0; j < k; j++) {
-			if (!(usable & 1u << j) || !(usable & 1u << k) || !mfvl_shared(cc, c, j, k))
-				continue;
-			joined = ab_forget((u32)group[j] | group[k]);
-			grouped |= joined;
-			for (i = 0; i < AB_MAX_PEERS; i++) { /* without a branch, for the verifier */
-				member = 0u - (joined >> i & 1);
-				group[i] = (u8)((group[i] & ~member) | (joined & member));
-			}
+			shared = ab_forget((u32)mfvl_shared(cc, c, j, k));
+			grouped |= ab_join_groups(group, j, k, shared & usable >> j & usable >> k);
 		}
 	}
 	return ab_forget(grouped);
@@ -255,17 +270,17 @@ AB_INLINE u32 mfvl_fastest(const struct ab_cc *cc, const struct mfvl_conn *c, u3
 			holder = k;
 		retrans = mfvl_retrans(cc, c, k);
 		ties = retrans == fewest ? ties + 1 : retrans < fewest ? 0 : ties;
-		if (retrans < fewest) {
-			fewest = retrans;
-			best = k;
-		}
+		best = ab_forget(retrans < fewest ? k : best);
+		holder = ab_forget(holder);
+		ties = ab_forget(ties);
+		fewest = ab_forget(ab_min_u32(retrans, fewest));
 	}
-	best = ab_forget(best);
-	holder = ab_forget(holder);
-	if (ab_forget(ties))
+	if (ties)
 		return AB_MAX_PEERS;
-	if (holder < AB_MAX_PEERS && holder != best &&
-	    (u64)fewest * 1000 >= (u64)mfvl_retrans(cc, c, holder) * (1000 - p->hysteresis_permille))
+	if (holder >= AB_MAX_PEERS || holder == best)
+		return best;
+	retrans = mfvl_retrans(cc, c, ab_forget_index(holder, AB_MAX_PEERS));
+	if ((u64)fewest * 1000 >= (u64)retrans * (1000 - p->hysteresis_permille))
 		return AB_MAX_PEERS;
 	return best;
 }
@@ -283,7 +298,7 @@ AB_INLINE void mfvl_decide(const struct ab_cc *cc, struct mfvl_conn *c)
 	if (!(usable & ~(1u << cc->view->self)))
 		return;
 	grouped = mfvl_groups(cc, c, usable, group);
-	if (p->literal && mfvl_fastest(cc, c, usable) < AB_MAX_PEERS)
+	if (mfvl_literal(p) && mfvl_fastest(cc, c, usable) < AB_MAX_PEERS)
 		grouped = 0; /* lines 33 to 40 overwrite line 31 */
 	rest = usable & ~grouped;
 	fastest = ab_forget(mfvl_fastest(cc, c, rest));
@@ -293,6 +308,8 @@ AB_INLINE void mfvl_decide(const struct ab_cc *cc, struct mfvl_conn *c)
 			c->group[k] = group[k];
 		} else if (!(rest & 1u << k) || fastest == AB_MAX_PEERS) {
 			c->group[k] &= (u8)~grouped;
+			if (p->detector == MFVL_RFC8382 && c->role[k] == MFVL_LIA)
+				c->role[k] = MFVL_MVEGAS;
 		} else {
 			c->role[k] = k == fastest ? MFVL_MFAST : MFVL_MVEGAS;
 			c->group[k] = 0;
@@ -313,10 +330,11 @@ AB_INLINE void mfvl_begin_period(const struct ab_cc *cc, struct mfvl_conn *c)
 			cc->conn->mode = MFVL_COUPLED;
 	}
 	for (k = 0; k < MFVL_PAIRS; k++)
-		c->match[k] = p->literal ? c->match[k] : 0;
+		c->match[k] = mfvl_literal(p) ? c->match[k] : 0;
 	for (k = 0; k < MFVL_EVENTS; k++)
 		c->events[k] = 0;
 	cc->conn->epoch++;
+	cc->conn->coupled_epochs += cc->conn->mode == MFVL_COUPLED;
 }
 
 /* The role of this subflow; one without a slot runs MVegas alone. */
@@ -351,7 +369,7 @@ AB_INLINE struct mfvl_state *mfvl_enter(const struct ab_cc *cc)
 
 	if (self < AB_MAX_PEERS) {
 		retrans = cc->peers[self].retrans;
-		if (p->literal && retrans > c->retrans_seen[self])
+		if (mfvl_literal(p) && retrans > c->retrans_seen[self])
 			mfvl_record(cc, retrans - c->retrans_seen[self]);
 		c->retrans_seen[self] = retrans;
 	}
@@ -371,6 +389,48 @@ AB_INLINE void mfvl_check_period(const struct ab_cc *cc)
 	mfvl_decide(cc, mfvl_conn(cc));
 	mfvl_begin_period(cc, mfvl_conn(cc));
 	cc->conn->period_start_us += elapsed_us - elapsed_us % p->period_us;
+}
+
+/* rfc8382: every base interval, at the first sample of any subflow, groups the subflows and counts. */
+AB_INLINE void mfvl_group_by_delay(const struct ab_cc *cc, struct mfvl_conn *c)
+{
+	u32 j, k, usable = 1u << cc->view->self, ready = 0, passes = 0;
+	u8 group[AB_MAX_PEERS];
+	struct sbd_figures s;
+
+	if (cc->view->now_us < c->grouped_us + SBD_INTERVAL_US)
+		return;
+	c->grouped_us = cc->view->now_us;
+	for (k = 0; k < AB_MAX_PEERS; k++) {
+		s = sbd_published(&cc->peers[k]);
+		usable |= (cc->peers[k].usable ? 1u : 0u) << k;
+		ready |= s.ready << k;
+		passes |= (ab_forget(sbd_passes_bottleneck(&s, c->bottlenecked >> k & 1)) & 1) << k;
+	}
+	usable = ab_forget(usable);
+	ready &= usable;
+	passes &= usable;
+	c->bottlenecked = (u8)passes;
+	sbd_groups(cc->peers, passes, group);
+	for (k = 0; k < AB_MAX_PEERS; k++) {
+		c->loss_events[k] += ready >> k & 1;
+		for (j = 0; j < k; j++)
+			c->match[mfvl_pair(j, k)] += (u32)group[k] >> j & 1;
+	}
+}
+
+/* rfc8382: takes the sample's delay in and publishes new figures. */
+AB_INLINE void mfvl_note_delay(const struct ab_cc *cc)
+{
+	struct sbd_flow *f = (struct sbd_flow *)cc->cold;
+	struct sbd_figures s;
+
+	if (sbd_sample(f, cc->view)) {
+		s = sbd_figures(f);
+		sbd_publish(cc->out, &s);
+	}
+	if (cc->view->self < AB_MAX_PEERS)
+		mfvl_group_by_delay(cc, mfvl_conn(cc));
 }
 
 AB_INLINE void mfvl_init(const struct ab_cc *cc)
@@ -399,8 +459,11 @@ AB_INLINE void mfvl_init(const struct ab_cc *cc)
 
 AB_INLINE void mfvl_rtt_sample(const struct ab_cc *cc)
 {
+	const struct mfvl_params *p = (const struct mfvl_params *)cc->params;
 	struct mfvl_state *s;
 
+	if (p->detector == MFVL_RFC8382)
+		mfvl_note_delay(cc);
 	mfvl_check_period(cc);
 	s = mfvl_enter(cc);
 	if (!s->base_rtt_us || cc->view->rtt_us < s->base_rtt_us)
@@ -437,7 +500,7 @@ AB_INLINE u32 mfvl_loss(const struct ab_cc *cc)
 	const struct mfvl_params *p = (const struct mfvl_params *)cc->params;
 	struct mfvl_state *s = mfvl_enter(cc);
 
-	if (cc->view->self < AB_MAX_PEERS && !p->literal) {
+	if (cc->view->self < AB_MAX_PEERS && p->detector == MFVL_RETRANSMISSIONS && !p->literal) {
 		mfvl_conn(cc)->loss_events[cc->view->self]++;
 		mfvl_record(cc, 1);
 	}

@@ -51,18 +51,10 @@ AB_INLINE u32 scalable_per(const struct scalable_params *p, u32 cwnd)
 
 AB_INLINE void scalable_ack(const struct ab_cc *cc)
 {
-	const struct ab_view *v = cc->view;
-	u32 cwnd = v->cwnd, cnt = v->cwnd_cnt, acked = v->acked;
+	u32 cwnd, cnt = cc->view->cwnd_cnt, acked;
 
-	if (!v->cwnd_limited)
+	if (!ab_after_slow_start(cc, &cwnd, &acked))
 		return;
-	if (ab_in_slow_start(v)) {
-		acked = ab_slow_start(v, acked, &cwnd);
-		if (!acked) {
-			ab_set_cwnd(cc, cwnd);
-			return;
-		}
-	}
 	ab_additive_increase(&cwnd, &cnt, scalable_per((const struct scalable_params *)cc->params, cwnd),
 			     acked);
 	ab_set_cwnd(cc, cwnd);

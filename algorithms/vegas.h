@@ -136,13 +136,19 @@ AB_INLINE void vegas_decide_slow_start(struct vegas_state *s, struct vegas_windo
 	}
 }
 
+/* ssthresh is at most the window, and at least 2 (RFC 5681) though a timeout makes the window 1. */
+AB_INLINE void vegas_follow_down(struct vegas_window *w)
+{
+	w->ssthresh = ab_min_u32(w->ssthresh, ab_max_u32(w->cwnd, VEGAS_CWND_MIN));
+}
+
 /* ns2, end of a round of congestion avoidance. */
 AB_INLINE void vegas_decide(struct vegas_state *s, struct vegas_window *w, u32 step)
 {
 	s->grow = step == VEGAS_UP;
 	if (step == VEGAS_DOWN) {
 		w->cwnd = vegas_one_less(w->cwnd);
-		w->ssthresh = ab_min_u32(w->ssthresh, w->cwnd);
+		vegas_follow_down(w);
 	}
 }
 
@@ -219,13 +225,13 @@ AB_INLINE void vegas_decide_linux(const struct ab_cc *cc, const struct vegas_sta
 		if (diff > p->gamma) {
 			fitting = (u32)((u64)w->cwnd * s->base_rtt_us / rtt_us) + 1;
 			w->cwnd = ab_min_u32(w->cwnd, ab_max_u32(fitting, VEGAS_CWND_MIN));
-			w->ssthresh = ab_min_u32(w->ssthresh, w->cwnd);
+			vegas_follow_down(w);
 		} else if (cc->view->cwnd_limited) {
 			w->cwnd = ab_min_u32(w->ssthresh, w->cwnd + cc->view->acked);
 		}
 	} else if (diff > p->beta) {
 		w->cwnd = vegas_one_less(w->cwnd);
-		w->ssthresh = ab_min_u32(w->ssthresh, w->cwnd);
+		vegas_follow_down(w);
 	} else if (diff < p->alpha && cc->view->cwnd_limited) {
 		w->cwnd++;
 	}

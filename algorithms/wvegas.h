@@ -9,7 +9,8 @@
  *  - else, if diff >= alpha: rate = w / rtt, weight = rate / sum of the subflows' rates,
  *    alpha <- max(2, floor(weight total_alpha)); then w - 1 above alpha, w + 1 below it;
  *  - and the queue is drained when its delay q = rtt - base is twice the smallest seen since the last time:
- *    w <- w base / (2 rtt). ssthresh stays, so that slow start leads back to it.
+ *    w <- w base / (2 rtt). ssthresh is never below 3/4 of a round's window, so that slow start leads
+ *    back there (from the multipath kernel).
  * A loss halves; after it, and after a timeout, everything but base begins anew. The window is never below 2.
  *
  * Published: pub[0] the rate in packets per microsecond with 24 fraction bits, 0 if unknown; pub[1] the
@@ -111,32 +112,41 @@ AB_INLINE u32 wvegas_drain(struct wvegas_state *s, u32 cwnd, u32 rtt_us)
 			       VEGAS_CWND_MIN);
 }
 
+/* The end of a round of slow start. */
+AB_INLINE void wvegas_decide_slow_start(const struct ab_cc *cc, const struct wvegas_state *s,
+					struct vegas_window *w, u32 rtt_us, u32 diff_q8)
+{
+	const struct wvegas_params *p = (const struct wvegas_params *)cc->params;
+	u32 fitting = (u32)((u64)w->cwnd * s->vegas.base_rtt_us / rtt_us) + 1;
+
+	if (diff_q8 > p->gamma << 8) {
+		w->cwnd = ab_max_u32(ab_min_u32(w->cwnd, fitting), VEGAS_CWND_MIN);
+		w->ssthresh = ab_min_u32(w->ssthresh, vegas_one_less(w->cwnd));
+	} else if (cc->view->cwnd_limited) {
+		w->cwnd = ab_min_u32(w->ssthresh, w->cwnd + cc->view->acked);
+	}
+}
+
 /* The end of a round with enough samples, `rtt_us` their mean, at least base. */
 AB_INLINE void wvegas_decide(const struct ab_cc *cc, struct wvegas_state *s, struct vegas_window *w,
 			     u32 rtt_us)
 {
-	const struct wvegas_params *p = (const struct wvegas_params *)cc->params;
-	u32 diff_q8 = vegas_diff_q8(w->cwnd, s->vegas.base_rtt_us, rtt_us), fitting;
+	u32 diff_q8 = vegas_diff_q8(w->cwnd, s->vegas.base_rtt_us, rtt_us);
 
 	if (w->cwnd < w->ssthresh) {
-		if (diff_q8 > p->gamma << 8) {
-			fitting = (u32)((u64)w->cwnd * s->vegas.base_rtt_us / rtt_us) + 1;
-			w->cwnd = ab_max_u32(ab_min_u32(w->cwnd, fitting), VEGAS_CWND_MIN);
+		wvegas_decide_slow_start(cc, s, w, rtt_us, diff_q8);
+	} else {
+		if (diff_q8 >= s->alpha << 8)
+			wvegas_divide(cc, s, rtt_us);
+		if (diff_q8 > s->alpha << 8) {
+			w->cwnd = vegas_one_less(w->cwnd);
 			w->ssthresh = ab_min_u32(w->ssthresh, vegas_one_less(w->cwnd));
-		} else if (cc->view->cwnd_limited) {
-			w->cwnd = ab_min_u32(w->ssthresh, w->cwnd + cc->view->acked);
+		} else if (diff_q8 < s->alpha << 8 && cc->view->cwnd_limited) {
+			w->cwnd++;
 		}
-		return;
+		w->cwnd = wvegas_drain(s, w->cwnd, rtt_us);
 	}
-	if (diff_q8 >= s->alpha << 8)
-		wvegas_divide(cc, s, rtt_us);
-	if (diff_q8 > s->alpha << 8) {
-		w->cwnd = vegas_one_less(w->cwnd);
-		w->ssthresh = ab_min_u32(w->ssthresh, vegas_one_less(w->cwnd));
-	} else if (diff_q8 < s->alpha << 8 && cc->view->cwnd_limited) {
-		w->cwnd++;
-	}
-	w->cwnd = wvegas_drain(s, w->cwnd, rtt_us);
+	w->ssthresh = ab_max_u32(w->ssthresh, w->cwnd - w->cwnd / 4);
 }
 
 AB_INLINE void wvegas_init(const struct ab_cc *cc)

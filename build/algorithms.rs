@@ -16,6 +16,8 @@ pub(crate) const VARIABLE: &str = "ANABRANCH_ALGORITHMS";
 pub(crate) struct Entry {
     /// Name in scenarios.
     pub(crate) name: String,
+    /// `AB_WINDOW` or `AB_RATE`.
+    pub(crate) kind: String,
     /// `AB_SINGLE` or `AB_COUPLED`.
     pub(crate) coupling: String,
     /// `AB_SIM` or `AB_BOTH`.
@@ -72,10 +74,16 @@ pub(crate) fn entries(folders: &[PathBuf]) -> Vec<Entry> {
 
 fn entry(line: &str) -> Option<Entry> {
     let mut fields = line.strip_prefix("AB_ALGORITHM(")?.splitn(6, ',').map(str::trim);
-    let (name, _kind, coupling) = (fields.next()?, fields.next()?, fields.next()?);
+    let (name, kind, coupling) = (fields.next()?, fields.next()?, fields.next()?);
     let (hosts, _tag, _title) = (fields.next()?, fields.next()?, fields.next()?);
     let text = str::to_owned;
-    Some(Entry { name: text(name), coupling: text(coupling), hosts: text(hosts), line: text(line) })
+    Some(Entry {
+        name: text(name),
+        kind: text(kind),
+        coupling: text(coupling),
+        hosts: text(hosts),
+        line: text(line),
+    })
 }
 
 /// `ab_includes.h`: every header.

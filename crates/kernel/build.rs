@@ -9,39 +9,42 @@ use std::{
     fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-/// Debian 12's clang-14 is what the objects are tested with; the first of these that targets BPF is used.
-const COMPILERS: [&str; 8] =
-    ["clang-14", "clang", "clang-15", "clang-16", "clang-17", "clang-18", "clang-19", "clang-20"];
+mod compile;
 
 #[path = "../../build/algorithms.rs"]
 #[allow(dead_code)] // every build script uses its own part
 mod algorithms;
 
-use algorithms::Entry;
+use compile::{COMPILERS, KINDS, Sources, compile, compile_file, of_both_hosts, targets_bpf};
 
 fn main() {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let folders = algorithms::folders(&here.join("../.."), env::var_os(algorithms::VARIABLE).as_deref());
 
+    let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys sets it"));
+    let big_endian = env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() == Ok("big");
+
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=compile.rs");
     println!("cargo:rerun-if-changed=bpf");
     algorithms::rerun_if_changed(&folders);
     println!("cargo:rerun-if-env-changed=ANABRANCH_CLANG");
     println!("cargo:rustc-env=ANABRANCH_BPF_DIR={}", out.display());
+    println!("cargo:rustc-env=ANABRANCH_LIBBPF_INCLUDE={}", libbpf.display());
 
+    let entries = algorithms::entries(&folders);
+    let sources = Sources { bpf: here.join("bpf"), algorithms: folders, libbpf, big_endian };
     let mut objects = String::from("&[");
+    let mut select = "None".to_owned();
     let missing = match find_compiler() {
         Ok(compiler) => {
             let stable = stable_dir(&out);
             fs::create_dir_all(&stable).expect("target/bpf can be made");
-            for entry in algorithms::entries(&folders).iter().filter(|entry| entry.hosts == "AB_BOTH") {
-                let object = compile(&compiler, &here, &folders, &out, entry, "shim");
-                compile(&compiler, &here, &folders, &out, entry, "replay");
-                compile(&compiler, &here, &folders, &out, entry, "record");
+            for entry in of_both_hosts(&entries) {
+                let [object, ..] = KINDS.map(|kind| compile(&compiler, &sources, &out, entry, kind));
                 install(&object, &stable).expect("target/bpf is writable");
                 write!(
                     objects,
@@ -50,6 +53,9 @@ fn main() {
                 )
                 .expect("writing to a string");
             }
+            let object = out.join("select.bpf.o");
+            compile_file(&compiler, &sources, &out, &sources.bpf.join("select.bpf.c"), &object);
+            select = format!("Some(&Aligned(*include_bytes!({object:?})))");
             "None".to_owned()
         }
         Err(why) => {
@@ -63,6 +69,8 @@ fn main() {
         out.join("objects.rs"),
         format!(
             "/// The objects, in the registry's order.\npub(crate) static OBJECTS: &[Object] = {objects};\n\
+             /// The program that chooses for a control group.\n\
+             pub(crate) static SELECT: Option<&Aligned<[u8]>> = {select};\n\
              /// Why there are none.\npub(crate) static MISSING: Option<&str> = {missing};\n"
         ),
     )
@@ -75,90 +83,10 @@ fn find_compiler() -> Result<OsString, String> {
         Some(path) => vec![path.clone()],
         None => COMPILERS.iter().map(OsString::from).collect(),
     };
-    candidates
-        .into_iter()
-        .find(|compiler| {
-            Command::new(compiler)
-                .arg("-print-targets")
-                .output()
-                .is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("bpf"))
-        })
-        .ok_or_else(|| match chosen {
-            Some(path) => format!("ANABRANCH_CLANG={} does not run or has no BPF target", path.display()),
-            None => "no clang with a BPF target was found when this was built".to_owned(),
-        })
-}
-
-/// Compiles `ab_<name>.bpf.o` (kind `shim`), `ab_<name>.replay.bpf.o` (`replay`) or `ab_<name>.record.bpf.o`, the shim
-/// that records its calls (`record`).
-fn compile(
-    compiler: &OsString,
-    here: &Path,
-    folders: &[PathBuf],
-    out: &Path,
-    entry: &Entry,
-    kind: &str,
-) -> PathBuf {
-    let name = &entry.name;
-    let (suffix, body, records) = match kind {
-        "shim" => ("", "shim", 0),
-        "record" => (".record", "shim", 1),
-        _ => (".replay", "replay", 0),
-    };
-    let source = out.join(format!("ab_{name}{suffix}.bpf.c"));
-    let object = out.join(format!("ab_{name}{suffix}.bpf.o"));
-    let text = format!(
-        "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n#define AB_SHIM_NAME {name}\n\
-         #define AB_SHIM_COUPLED {}\n#define AB_SHIM_RECORD {records}\n#include \"{name}.h\"\n\
-         #include \"{body}.bpf.h\"\n",
-        u8::from(entry.coupling == "AB_COUPLED")
-    );
-    fs::write(&source, text).expect("OUT_DIR is writable");
-
-    let libbpf = env::var_os("DEP_BPF_INCLUDE").expect("libbpf-sys sets it");
-    let target = match env::var("CARGO_CFG_TARGET_ENDIAN").as_deref() {
-        Ok("big") => "bpfeb",
-        _ => "bpfel",
-    };
-    let root = folders[0].parent().expect("algorithms/ has a parent");
-    let status = Command::new(compiler)
-        .args([
-            "-target",
-            target,
-            "-mcpu=v3",
-            "-std=gnu11",
-            "-O2",
-            "-g",
-            "-nostdinc",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-        ])
-        .arg(format!("-ffile-prefix-map={}=.", root.display()))
-        .arg(format!("-ffile-prefix-map={}=.", out.display()))
-        .arg("-isystem")
-        .arg(libbpf)
-        .args(folders.iter().flat_map(|folder| ["-I".as_ref(), folder.as_os_str()]))
-        .arg("-I")
-        .arg(folders[0].join("include"))
-        .arg("-I")
-        .arg(here.join("bpf"))
-        .arg("-c")
-        .arg(&source)
-        .arg("-o")
-        .arg(&object)
-        .status()
-        .expect("the compiler was found before");
-    assert!(status.success(), "{name}: {} does not compile for BPF", source.display());
-    strip(compiler, &object);
-    object
-}
-
-/// Removes DWARF, which BTF replaces, if the tool that belongs to the compiler is there.
-fn strip(compiler: &OsString, object: &Path) {
-    let tool = compiler.to_string_lossy().replace("clang", "llvm-strip");
-    // Without the tool the object is larger and otherwise the same.
-    let _ = Command::new(tool).arg("-g").arg(object).status();
+    candidates.into_iter().find(|compiler| targets_bpf(compiler)).ok_or_else(|| match chosen {
+        Some(path) => format!("ANABRANCH_CLANG={} does not run or has no BPF target", path.display()),
+        None => "no clang with a BPF target was found when this was built".to_owned(),
+    })
 }
 
 /// `target/bpf`, four levels above `target/<profile>/build/<package>/out`.

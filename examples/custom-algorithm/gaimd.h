@@ -43,18 +43,10 @@ AB_INLINE u32 gaimd_loss(const struct ab_cc *cc)
 AB_INLINE void gaimd_ack(const struct ab_cc *cc)
 {
 	const struct gaimd_params *p = (const struct gaimd_params *)cc->params;
-	const struct ab_view *v = cc->view;
-	u32 cwnd = v->cwnd, cnt = v->cwnd_cnt, acked = v->acked;
+	u32 cwnd, cnt = cc->view->cwnd_cnt, acked;
 
-	if (!v->cwnd_limited)
+	if (!ab_after_slow_start(cc, &cwnd, &acked))
 		return;
-	if (ab_in_slow_start(v)) {
-		acked = ab_slow_start(v, acked, &cwnd);
-		if (!acked) {
-			ab_set_cwnd(cc, cwnd);
-			return;
-		}
-	}
 	ab_additive_increase(&cwnd, &cnt, gaimd_per(cwnd, p->keep_permille), acked);
 	ab_set_cwnd(cc, cwnd);
 	ab_set_cwnd_cnt(cc, cnt);

@@ -178,7 +178,11 @@ def test_an_answer_that_is_no_window_is_an_error(
 
 
 def test_names_that_cannot_be_are_refused() -> None:
-    for name, why in [("Twin", "1 to 12 characters"), ("reno", "the registry has"), ("tahoe", "the registry has")]:
+    for name, why in [
+        ("Twin", "1 to 12 characters"),
+        ("reno", "the registry has"),
+        ("tahoe", "the registry has"),
+    ]:
         with pytest.raises(ValueError, match=why):
             type("Named", (CongestionControl,), {"name": name})
 

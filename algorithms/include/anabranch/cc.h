@@ -13,7 +13,8 @@
  *   init            once, before the first data packet
  *   per ACK         rtt_sample (every valid sample, in recovery too), then one of
  *                     ack   window algorithms, only outside recovery, when packets were newly acked
- *                     rate  rate algorithms, always
+ *                     rate  rate algorithms, always: in recovery and for duplicates too, after the change of
+ *                           ca_state that the ACK has caused
  *   fast retransmit loss -> ssthresh, once per recovery episode; then ca_state becomes RECOVERY
  *   timeout         loss -> ssthresh (first timeout of an episode only), the host sets cwnd to 1,
  *                   then rto, every timeout; rto may overwrite cwnd and ssthresh
@@ -23,6 +24,14 @@
  *   idle            idle_restart, before the first packet after idle_us of silence
  *   coupling        peer_join and peer_leave on every other subflow of the connection
  *   release         once, last
+ *
+ * Rate algorithms own the window: a host sets it at a timeout and at undo only, and does not reduce it in
+ * recovery, after a mark or after idleness. It calls loss, keeps the ssthresh it returns, does not call
+ * recovery_exit, and shows the episode in ca_state; packet conservation is up to the algorithm.
+ *
+ * Pacing: the last rate that a rate algorithm has set (AB_OUT_PACING) holds until the next. Data leaves in
+ * bursts of about 1 ms at that rate, at least two segments, or one below AB_ONE_SEGMENT_BELOW. A window
+ * algorithm's rate is heeded by the simulator only: Linux computes its own after every call.
  */
 #ifndef ANABRANCH_CC_H
 #define ANABRANCH_CC_H
@@ -35,7 +44,8 @@
 #define AB_CONN_WORDS        64
 #define AB_PUBLIC_WORDS      4
 #define AB_SSTHRESH_INFINITE 0x7fffffffu
-#define AB_MAX_PARAMS        16
+#define AB_MAX_PARAMS        17
+#define AB_ONE_SEGMENT_BELOW 150000u /* bytes per second: a burst of a rate algorithm is then one segment */
 
 /* Same values as the kernel's TCP_CA_*. */
 enum ab_ca_state {
@@ -74,16 +84,19 @@ struct ab_view {
 
 	u32 delivered_ce; /* packets delivered with a congestion mark so far */
 
-	/* Rate sample of this ACK (draft-cheng-iccrg-delivery-rate-estimation); interval 0: none. */
+	/*
+	 * Rate sample of this ACK (draft-cheng-iccrg-delivery-rate-estimation), at `rate` only; interval 0:
+	 * none, or not reliable, because it is shorter than min_rtt_us.
+	 */
 	u32 rs_delivered;
 	u32 rs_interval_us;
 	u32 rs_snd_us;
 	u32 rs_rcv_us;
 	u32 rs_losses;
 
-	u32 owd_us;          /* one-way delay plus an unknown constant; needs owd_valid */
-	u32 ack_gap_us;      /* since the previous ACK that acknowledged data */
-	u32 acked_bytes_gap; /* bytes acknowledged in that gap */
+	u32 owd_us;          /* one-way delay plus an unknown constant, modulo 2^32; coupled subflows only */
+	u32 ack_gap_us;      /* since the previous ACK of data, or init; needs acked_bytes_gap */
+	u32 acked_bytes_gap; /* bytes this ACK acknowledges, or 0 */
 	u32 random;
 
 	u8 ca_state;
@@ -124,8 +137,8 @@ struct ab_conn {
 	u64 period_start_us;
 	u32 n;
 	u32 mode;
-	u32 epoch;
-	u32 reserved;
+	u32 epoch;          /* decisions so far */
+	u32 coupled_epochs; /* those of them that coupled subflows */
 	u64 words[AB_CONN_WORDS];
 };
 
@@ -287,6 +300,27 @@ AB_INLINE u32 ab_slow_start(const struct ab_view *v, u32 acked, u32 *cwnd)
 
 	*cwnd = v->cwnd + used;
 	return acked - used;
+}
+
+/*
+ * How Reno and its relatives begin at an ACK, with slow start: returns whether the window may also grow by
+ * congestion avoidance, with *cwnd the window and *acked the packets that are left for it.
+ */
+AB_INLINE int ab_after_slow_start(const struct ab_cc *cc, u32 *cwnd, u32 *acked)
+{
+	const struct ab_view *v = cc->view;
+
+	*cwnd = v->cwnd;
+	*acked = v->acked;
+	if (!v->cwnd_limited)
+		return 0;
+	if (!ab_in_slow_start(v))
+		return 1;
+	*acked = ab_slow_start(v, v->acked, cwnd);
+	if (*acked)
+		return 1;
+	ab_set_cwnd(cc, *cwnd);
+	return 0;
 }
 
 /* Additive increase: one packet per `per` packets acked. `cwnd` and `cnt` are updated in place. */

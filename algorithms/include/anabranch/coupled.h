@@ -63,22 +63,23 @@ AB_INLINE u32 ab_member_count(u32 members)
 /*
  * What the members send while `srtt8` lasts, sum_k w_k * rtt / rtt_k packets, with q <= 12 fraction bits,
  * saturating at 2^32 - 1. One term: 2^20 * 2^12 * (2^32 - 1) + 2^31 < 2^64; it is capped at 2^32 - 1, so
- * eight of them fit. With `srtt8` of a member the sum is at least its window.
+ * that it can be added. With `srtt8` of a member the sum is at least its window.
  * Terms are rounded to nearest if `nearest` is 1 and truncated if it is 0.
  */
 AB_INLINE u64 ab_coupled_total(const struct ab_cc *cc, u32 members, u32 srtt8, u32 q, u32 nearest)
 {
-	u64 total = 0, term;
-	u32 k, srtt8_k;
+	u32 total = 0, k, srtt8_k;
+	u64 term;
 
 	for (k = 0; k < AB_MAX_PEERS; k++) {
 		if (!(members & 1u << k))
 			continue;
 		srtt8_k = ab_coupled_srtt8(cc, k);
 		term = ((u64)ab_coupled_cwnd(cc, k) << q) * srtt8 + nearest * (srtt8_k / 2);
-		total += ab_min_u64(term / srtt8_k, AB_COUPLED_TOTAL_MAX);
+		term = ab_min_u64(term / srtt8_k, AB_COUPLED_TOTAL_MAX);
+		total = ab_forget((u32)ab_min_u64(total + term, AB_COUPLED_TOTAL_MAX));
 	}
-	return ab_min_u64(total, AB_COUPLED_TOTAL_MAX);
+	return total;
 }
 
 /* The sum of the members' windows in packets, at most 2^23. The verifier would follow every sum of some. */
@@ -93,33 +94,12 @@ AB_INLINE u32 ab_coupled_windows(const struct ab_cc *cc, u32 members)
 	return total;
 }
 
-/*
- * How the coupled relatives of Reno grow. Slow start first: returns whether the window may also grow by
- * congestion avoidance, with *cwnd the window and *acked the packets that are left for it.
- */
-AB_INLINE int ab_after_slow_start(const struct ab_cc *cc, u32 *cwnd, u32 *acked)
-{
-	const struct ab_view *v = cc->view;
-
-	*cwnd = v->cwnd;
-	*acked = v->acked;
-	if (!v->cwnd_limited)
-		return 0;
-	if (!ab_in_slow_start(v))
-		return 1;
-	*acked = ab_slow_start(v, v->acked, cwnd);
-	if (*acked)
-		return 1;
-	ab_set_cwnd(cc, *cwnd);
-	return 0;
-}
-
 #define AB_PER_Q8_MAX AB_U32_MAX /* 2^24 packets per increase */
 
 /*
- * Then one packet per per_q8 / 256 packets acknowledged, never faster than Reno, whose increase per_q8 = 0
- * is. The fraction of a packet stays in *rest_q8 (below 256) for the next increase. Returns whether the
- * window has grown.
+ * How the coupled relatives of Reno grow beyond slow start: one packet per per_q8 / 256 packets acknowledged,
+ * never faster than Reno, whose increase per_q8 = 0 is. The fraction of a packet stays in *rest_q8 (below
+ * 256) for the next increase. Returns whether the window has grown.
  */
 AB_INLINE int ab_grow_by_one_per(const struct ab_cc *cc, u32 cwnd, u32 acked, u64 per_q8, u32 *rest_q8)
 {
@@ -165,6 +145,19 @@ AB_INLINE void ab_coupled_rto(const struct ab_cc *cc)
 AB_INLINE void ab_coupled_recovery_exit(const struct ab_cc *cc)
 {
 	ab_restore_half(cc, &((struct ab_coupled_state *)cc->state)->odd);
+}
+
+/*
+ * Groups of subflows: group[k] has a bit for every member of k's group. Makes one group of j's and k's if bit
+ * 0 of `together` is set; returns its members, 0 if it is not. Without a branch, for the verifier.
+ */
+AB_INLINE u32 ab_join_groups(u8 group[AB_MAX_PEERS], u32 j, u32 k, u32 together)
+{
+	u32 i, joined = (together & 1) * ((u32)group[j] | group[k]);
+
+	for (i = 0; i < AB_MAX_PEERS; i++)
+		group[i] = (u8)(group[i] | (joined >> i & 1) * joined);
+	return joined;
 }
 
 #endif

@@ -24,6 +24,12 @@ AB_INLINE u64 ab_max_u64(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+/* How far a counter that wraps at 2^32 has gone from `earlier` to `later`. Every value. */
+AB_INLINE u32 ab_since(u32 later, u32 earlier)
+{
+	return (u32)((later + (1ull << 32) - earlier) & AB_U32_MAX);
+}
+
 /*
  * floor(a * b / c), for every a and b and every c > 0; a result above 2^64 - 1 becomes 2^64 - 1.
  * c = 0 counts as 1.
@@ -44,6 +50,15 @@ AB_INLINE u64 ab_mul_div(u64 a, u32 b, u32 c)
 		return AB_U64_MAX;
 	q *= b;
 	return rest > AB_U64_MAX - q ? AB_U64_MAX : q + rest;
+}
+
+/*
+ * floor(a * b / 2^24) for a < 2^56: with a = h * 2^24 + l it is h * b + floor(l * b / 2^24), whose terms are
+ * below 2^32 * 2^32 - 2^32 and 2^32.
+ */
+AB_INLINE u64 ab_mul_q24(u64 a, u32 b)
+{
+	return (a >> 24) * b + ((a & 0xffffff) * b >> 24);
 }
 
 /*

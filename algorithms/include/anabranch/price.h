@@ -35,7 +35,7 @@ AB_INLINE u32 ab_price(const struct ab_cc *cc, u32 k)
 	const u32 *prices = (const u32 *)cc->params;
 	u32 given = prices[k % AB_MAX_PEERS];
 
-	return given ? given : cc->peers[k % AB_MAX_PEERS].energy_nj_per_bit;
+	return ab_forget(given ? given : cc->peers[k % AB_MAX_PEERS].energy_nj_per_bit);
 }
 
 /* Are the prices of all members known? */

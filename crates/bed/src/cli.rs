@@ -116,8 +116,7 @@ pub(crate) fn emulate(
     session: &Session,
     interrupt: &Interrupt,
 ) -> Result<(), BedError> {
-    let report =
-        run::hold(scenario, seed, session, interrupt, |plan, names| describe(scenario, plan, names))?;
+    let report = run::hold(scenario, seed, session, interrupt, describe)?;
     let lateness = report.lateness.summary();
     print(&format!(
         "{} packets passed, 99 % of them at most {:.0} us late",
@@ -136,7 +135,13 @@ fn describe(scenario: &Scenario, plan: &Plan, names: &[String]) {
             print(&format!("  {}  {}  {}", interface.name, interface.link, addresses.join(" ")));
         }
     }
+    let mut workload = None;
     for (model, connection) in scenario.connections.iter().zip(&plan.connections) {
+        // One of many flows of the same addresses will do.
+        if model.member_of.is_some() && model.member_of == workload {
+            continue;
+        }
+        workload.clone_from(&model.member_of);
         let (client, server) = (&names[connection.client], &names[connection.server]);
         let wrapper = match model.protocol {
             anabranch_scenario::model::Protocol::Tcp => "",

@@ -5,14 +5,15 @@
 //! connection a server address. Answers leave the server by the interface of its address and take the scenario's
 //! path whatever that interface is.
 
+mod endpoints;
 mod layout;
 mod refusals;
-mod traffic;
+mod relays;
 mod transport;
 
 use std::net::IpAddr;
 
-use anabranch_scenario::model::{Hop, Nanos};
+use anabranch_scenario::model::{Action, Hop, Nanos};
 
 /// What is to be built for one scenario.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +28,8 @@ pub struct Plan {
     pub connections: Vec<ConnectionPlan>,
     /// One per datagram flow of the scenario, in its order.
     pub datagrams: Vec<DatagramPlan>,
+    /// What happens to subflows while the run goes on, by time.
+    pub events: Vec<EventPlan>,
     /// Congestion controls to load before, each once.
     pub algorithms: Vec<Algorithm>,
     /// What differs from the scenario on a kernel, one sentence each; goes into the manifest.
@@ -93,15 +96,45 @@ pub struct Address {
     pub route_options: Vec<String>,
     /// An MPTCP endpoint on this address, if any.
     pub endpoint: Option<Endpoint>,
+    /// Addresses of others to which packets have this one as their source, if the application does not say.
+    pub reaches: Vec<IpAddr>,
 }
 
-/// An MPTCP endpoint of the kernel's path manager with the flag `subflow`.
+/// An MPTCP endpoint of the kernel's path manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Identifier, at least 1.
     pub id: u8,
     /// Flag `backup`.
     pub backup: bool,
+    /// What the path manager does with the address.
+    pub role: Role,
+    /// Whether it is there from the start, or an [event](EventPlan) brings it.
+    pub present: bool,
+}
+
+/// What the kernel's path manager does with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Flag `subflow`: opens subflows from it.
+    Subflow,
+    /// The same, but it is the address from which connections are opened themselves.
+    First,
+    /// Flag `signal`: announces it to the peers of connections that are accepted.
+    Signal,
+}
+
+/// Something that happens to the subflows from an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventPlan {
+    /// When.
+    pub at: Nanos,
+    /// Index into `Plan::hosts`.
+    pub host: usize,
+    /// A client's address, with an endpoint.
+    pub address: IpAddr,
+    /// What happens.
+    pub action: Action,
 }
 
 /// What the emulator does with packets from one address to another.
@@ -122,7 +155,7 @@ pub struct Path {
 /// The two ends of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConnectionPlan {
-    /// Index into `Plan::hosts` of the side that connects and sends.
+    /// Index into `Plan::hosts` of the side that connects.
     pub client: usize,
     /// Index into `Plan::hosts` of the other side.
     pub server: usize,
@@ -132,7 +165,7 @@ pub struct ConnectionPlan {
     pub server_address: IpAddr,
     /// Port at the server; unique in the plan.
     pub port: u16,
-    /// Index into `Plan::paths` of the way forth of each subflow.
+    /// Index into `Plan::paths` of the way forth of each subflow; its way back is the next one.
     pub paths: Vec<usize>,
     /// When the connection is opened, after the draw from the seed.
     pub open_at: Nanos,

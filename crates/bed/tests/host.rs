@@ -14,7 +14,7 @@ use std::{
 use anabranch_bed::{
     BedError,
     host::{Lab, Leftover, Namespace, Session, clean, ip, namespace::PREFIX},
-    plan::{Endpoint, Host},
+    plan::{Endpoint, Host, Role},
 };
 use common::{Bed, begin, host, namespaces, plan};
 
@@ -24,8 +24,10 @@ fn rich_host(name: &str, subnet: u8) -> Host {
     let third = format!("fd00:9::{subnet}");
     let mut host = host(name, &[&[&first], &[&second, &third]]);
     host.interfaces[0].addresses[0].route_options = vec!["initcwnd 4".to_owned(), "rto_min 300ms".to_owned()];
-    host.interfaces[1].addresses[0].endpoint = Some(Endpoint { id: 7, backup: true });
-    host.interfaces[1].addresses[1].endpoint = Some(Endpoint { id: 8, backup: false });
+    host.interfaces[1].addresses[0].endpoint =
+        Some(Endpoint { id: 7, backup: true, role: Role::Subflow, present: true });
+    host.interfaces[1].addresses[1].endpoint =
+        Some(Endpoint { id: 8, backup: false, role: Role::Subflow, present: true });
     host.sysctls = [("net.ipv4.tcp_rmem", "4096 65536 262144"), ("net.ipv4.tcp_no_metrics_save", "1")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();

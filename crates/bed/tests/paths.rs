@@ -14,7 +14,7 @@ use std::{
 
 use anabranch_bed::{
     host::{Lab, Namespace, Session},
-    plan::Endpoint,
+    plan::{Endpoint, Role},
 };
 use common::{Wires, begin, host, plan};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -27,7 +27,8 @@ fn two_by_two(session: &Session) -> (Lab, Wires) {
     let client: [&[&str]; 2] = [&["10.1.0.1", "fd00:1::1"], &["10.2.0.1", "fd00:2::1"]];
     let server: [&[&str]; 2] = [&["10.1.0.2", "fd00:1::2"], &["10.2.0.2", "fd00:2::2"]];
     let (mut client, mut server) = (host("client", &client), host("server", &server));
-    client.interfaces[1].addresses[0].endpoint = Some(Endpoint { id: 2, backup: false });
+    client.interfaces[1].addresses[0].endpoint =
+        Some(Endpoint { id: 2, backup: false, role: Role::Subflow, present: true });
     (client.mptcp_limits, server.mptcp_limits) = (Some((1, 0)), Some((1, 0)));
     let lab = Lab::build(&plan(vec![client, server]), session).unwrap();
     let destinations = [

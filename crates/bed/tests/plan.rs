@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use anabranch_bed::{
     BedError,
-    plan::{CongestionSource, Plan, plan},
+    plan::{CongestionSource, Plan, Role, plan},
 };
 use anabranch_link::Streams;
-use anabranch_scenario::{load, load_path, model::Scenario};
+use anabranch_scenario::{load, load_path, model::Scenario, workload::expand};
 
 const TWO_PATHS: &str = r#"
 name = "two"
@@ -174,6 +174,8 @@ fn connections_that_share_a_host_must_agree_about_it() {
         other_paths.contains("up and more") && other_paths.contains("nodes of their own"),
         "{other_paths}"
     );
+    let one_has_events = refused(&format!("{}\n[[event]]\n{}", second(&|text| text), event("cell", "close")));
+    assert!(one_has_events.contains("differ in [[event]]"), "{one_has_events}");
     let other_buffer = refused(&second(&|text| {
         text.replace("subflow = [", "transport.receive_buffer = \"64 kB\"\nsubflow = [")
     }));
@@ -207,6 +209,7 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
                 continue;
             }
             let scenario = load_path(&path, &[]).expect("it is valid").scenario;
+            let scenario = expand(&scenario, 1);
             match plan(&scenario, 1, CongestionSource::Bpf) {
                 Ok(plan) => {
                     assert_eq!(plan.connections.len(), scenario.connections.len());
@@ -224,20 +227,20 @@ fn every_shipped_scenario_has_a_plan_or_a_reason() {
 }
 
 #[test]
-fn traffic_that_only_the_simulator_has_is_refused() {
-    let with = |traffic: &str| {
-        let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
-        refused(&TWO_PATHS.replace("subflow = [", &traffic))
+fn the_connections_of_a_relay_may_differ_in_what_does_not_concern_it() {
+    let text = format!(
+        "{}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
+         transport.receive_buffer = \"1 MB\"\n[[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n",
+        TWO_PATHS.replace("subflow = [", "transport.receive_buffer = \"100 kB\"\nsubflow = [")
+    );
+    let plan = planned(&text);
+    let buffer = |host: usize| {
+        let all = &plan.hosts[host].sysctls;
+        all.iter().find(|(name, _)| name == "net.ipv4.tcp_rmem").expect("it is set").1.clone()
     };
-    let download = with(r#"kind = "file", size = "1 MB", direction = "download""#);
-    assert!(download.contains("connection up: ") && download.contains("\"upload\""), "{download}");
-    let flows = with(r#"kind = "flows", interval = "1 s", size = "1 kB""#);
-    assert!(flows.contains("workloads run in the simulator only"), "{flows}");
-    let relay = refused(&format!(
-        "{TWO_PATHS}\n[[connection]]\nname = \"on\"\nfrom = \"server\"\nto = \"wifi\"\ncongestion = \"lia\"\n\
-         [[relay]]\nname = \"gateway\"\nin = \"up\"\nout = \"on\"\n"
-    ));
-    assert!(relay.contains("connection on: relays run in the simulator only"), "{relay}");
+    assert_eq!(plan.hosts[1].name, "server");
+    assert!(buffer(1).ends_with(" 100000"), "the relay receives from the first: {}", buffer(1));
+    assert!(buffer(2).ends_with(" 1000000"), "{}", buffer(2));
 }
 
 #[test]
@@ -246,9 +249,29 @@ fn sources_and_exchanges_have_a_plan() {
         r#"kind = "cbr", rate = "1 Mbit/s", size = "1 kB""#,
         r#"kind = "telemetry", period = "1 s", size = "200 B""#,
         r#"kind = "request", response = "10 kB""#,
+        r#"kind = "file", size = "1 MB", direction = "download""#,
+        r#"kind = "ftp", direction = "both""#,
     ] {
         let traffic = format!("traffic = {{ {traffic} }}\nsubflow = [");
         assert_eq!(planned(&TWO_PATHS.replace("subflow = [", &traffic)).connections.len(), 1);
+    }
+}
+
+#[test]
+fn flows_of_a_workload_share_their_addresses_and_have_ports_of_their_own() {
+    let flows = r#"traffic = { kind = "flows", arrivals = "uniform", count = 300, size = "1 kB" }"#;
+    let mptcp = TWO_PATHS.replace("subflow = [", &format!("{flows}\nsubflow = ["));
+    let (tcp, _) = mptcp.split_once("subflow = [").expect("it is there");
+    for text in [tcp.replace("mptcp", "tcp").replace("lia", "reno"), mptcp.clone()] {
+        let scenario = scenario(&text);
+        let plan = plan(&expand(&scenario, 1), 1, CongestionSource::Bpf).expect("a kernel can do this");
+        assert_eq!(plan.connections.len(), 300);
+        let ports: BTreeSet<u16> = plan.connections.iter().map(|connection| connection.port).collect();
+        assert_eq!(ports.len(), 300);
+        let first = &plan.connections[0];
+        assert!(
+            plan.connections.iter().all(|connection| connection.client_addresses == first.client_addresses)
+        );
     }
 }
 
@@ -263,12 +286,53 @@ fn ecn_and_stale_subflows_are_sysctls_of_the_hosts() {
     let (ecn, stale) = ("net.ipv4.tcp_ecn", "net.mptcp.stale_loss_cnt");
     let plain = planned(TWO_PATHS);
     assert_eq!(set(&plain, ecn), [Some("0".to_owned()), Some("0".to_owned())]);
-    assert_eq!(set(&plain, stale), [None, None], "the kernel's own");
+    assert_eq!(set(&plain, stale), [Some("4".to_owned()), Some("4".to_owned())]);
+    let rfc = planned(&TWO_PATHS.replace("profile = \"linux\"", "profile = \"rfc\""));
+    assert_eq!(set(&rfc, stale), [None, None], "the kernel's own");
     let wanted = planned(
         &TWO_PATHS.replace("profile = \"linux\"", "profile = \"linux\"\necn = true\nstale_after = 2"),
     );
     assert_eq!(set(&wanted, ecn), [Some("1".to_owned()), Some("1".to_owned())]);
     assert_eq!(set(&wanted, stale), [Some("2".to_owned()), Some("2".to_owned())]);
+}
+
+/// An event of the connection `up` at 1 s.
+fn event(subflow: &str, action: &str) -> String {
+    format!("at = \"1 s\"\nconnection = \"up\"\nsubflow = \"{subflow}\"\naction = \"{action}\"\n")
+}
+
+fn with_event(subflow: &str, action: &str) -> String {
+    format!("{TWO_PATHS}\n[[event]]\n{}", event(subflow, action))
+}
+
+#[test]
+fn events_are_those_of_the_address_of_their_subflow() {
+    let plan = planned(&with_event("wifi", "close"));
+    let [event] = plan.events[..] else { panic!("one event: {:?}", plan.events) };
+    assert_eq!((event.at, event.host), (1_000_000_000, 0));
+    assert_eq!(event.address, plan.connections[0].client_addresses[0]);
+    let first = plan.hosts[0].interfaces[0].addresses[0].endpoint.as_ref().expect("to change it takes one");
+    assert_eq!((first.role, first.present), (Role::First, true));
+    assert_eq!(plan.hosts[1].mptcp_limits, Some((2, 0)), "a first subflow that opens again is a further one");
+    let late = planned(&TWO_PATHS.replace("backup = true", "start = \"2 s\""));
+    let cell = late.hosts[0].interfaces[1].addresses[0].endpoint.as_ref().expect("it is a further one");
+    assert!(!cell.present, "it comes with its event");
+    assert_eq!(late.events.len(), 1);
+}
+
+#[test]
+fn an_announced_subflow_leads_to_an_address_that_the_server_signals() {
+    let plan = planned(&TWO_PATHS.replace("backup = true", "announced = true, backup = true"));
+    let (client, server) = (&plan.hosts[0], &plan.hosts[1]);
+    let cell = &client.interfaces[1].addresses[0];
+    assert_eq!(cell.endpoint, None, "the client waits");
+    let signalled = server.interfaces[1].addresses.iter().find(|address| address.endpoint.is_some());
+    let signalled = signalled.expect("the server signals an address");
+    let endpoint = signalled.endpoint.as_ref().expect("just found");
+    assert_eq!((endpoint.role, endpoint.backup), (Role::Signal, true));
+    assert_eq!(cell.reaches, [signalled.ip], "the client joins it from there");
+    assert_eq!(plan.paths[plan.connections[0].paths[1]].to, signalled.ip);
+    assert_eq!((client.mptcp_limits, server.mptcp_limits), (Some((1, 1)), Some((1, 0))));
 }
 
 #[test]
@@ -282,15 +346,9 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
             with("profile = \"linux\"", "profile = \"linux\"\nrecovery = \"tahoe\""),
             "does not recover as Tahoe",
         ),
-        (with("backup = true", "announced = true"), "`announced`"),
-        (with("backup = true", "start = \"1 s\""), "`start`"),
-        (with("delay = \"5 ms\"", "strips = \"joins\", delay = \"5 ms\""), "`strips`"),
         (
-            with(
-                "[transport]",
-                "event = [{ at = \"1 s\", connection = \"up\", subflow = \"cell\", action = \"close\" }]\n[transport]",
-            ),
-            "[[event]]",
+            refused(&with_event("cell", "close").replace("backup = true", "announced = true")),
+            "subflow cell is announced",
         ),
     ] {
         assert!(text.contains(about), "{text}");

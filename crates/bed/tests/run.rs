@@ -7,12 +7,12 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::Path,
-    process::{Child, Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
+use common::turn::Turn;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -63,66 +63,6 @@ fn two_paths(ip: &str) -> String {
         subflow = [{{ name = "wifi", via = ["wifi"] }}, {{ name = "cell", via = ["cell"] }}]
         "#
     )
-}
-
-/// The machine for one test at a time.
-struct Turn {
-    folder: tempfile::TempDir,
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Turn {
-    /// `None` if the test is to be skipped here.
-    fn begin(test: &str) -> Option<Self> {
-        static TURN: Mutex<()> = Mutex::new(());
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        if common::skip(test) {
-            return None;
-        }
-        if let Err(error) = anabranch_kernel::available().and_then(|_| anabranch_kernel::check_host()) {
-            common::skip_for(test, &error.to_string(), "apt-get install -y clang-14 llvm-14");
-            return None;
-        }
-        Some(Self { folder: tempfile::tempdir().expect("a temporary folder"), _turn: turn })
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn command(&self, scenario: &str, arguments: &[&str]) -> Command {
-        let file = self.path().join("scenario.toml");
-        fs::write(&file, scenario).expect("the folder is writable");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch-bed"));
-        command.arg("run").arg(file).arg("--out").arg(self.path().join("runs")).args(arguments);
-        command
-    }
-
-    fn run(&self, scenario: &str, arguments: &[&str]) -> Output {
-        self.command(scenario, arguments).output().expect("the program starts")
-    }
-
-    /// Runs and returns the run folder's `run.json` and `summary.json`, and its path.
-    fn result(&self, scenario: &str, arguments: &[&str]) -> Run {
-        let output = self.run(scenario, &[&["--json"], arguments].concat());
-        let said = String::from_utf8(output.stdout).expect("it is text");
-        let last = said.lines().last().unwrap_or_default();
-        let error = String::from_utf8_lossy(&output.stderr);
-        let event: serde_json::Value = serde_json::from_str(last).unwrap_or_else(|_| panic!("{error}"));
-        let path = Path::new(event["path"].as_str().expect("a run has a path")).to_owned();
-        let read = |name| {
-            let text = fs::read(path.join(name)).expect("the file is in the folder");
-            serde_json::from_slice(&text).expect("it is JSON")
-        };
-        Run { manifest: read("run.json"), summary: read("summary.json"), event, path }
-    }
-}
-
-struct Run {
-    event: serde_json::Value,
-    manifest: serde_json::Value,
-    summary: serde_json::Value,
-    path: std::path::PathBuf,
 }
 
 /// What a bed could leave behind on this machine.

@@ -140,3 +140,61 @@ u32 ab_formula_compound_next_dwnd_q8(u32 precision, u32 window, u32 dwnd_q8, u32
 
 	return compound_next_dwnd_q8(&p, window, dwnd_q8, diff_q8, 1);
 }
+
+u32 ab_formula_bbr_rate(u32 delivered, u32 interval_us)
+{
+	return bbr_rate(delivered, interval_us);
+}
+
+u32 ab_formula_bbr_bdp(u32 bw, u32 rtt_us, u32 gain)
+{
+	return bbr_bdp(bw, rtt_us, gain);
+}
+
+u64 ab_formula_bbr_pacing(u32 bw, u32 mss, u32 gain)
+{
+	return bbr_pacing(bw, mss, gain);
+}
+
+/* Adds a sample to a filter of three times and three values; returns the maximum. */
+u32 ab_formula_windowed_max(u32 filter[6], u32 window, u32 time, u32 value)
+{
+	struct ab_windowed_max m;
+	u32 k;
+
+	for (k = 0; k < 3; k++) {
+		m.time[k] = filter[k];
+		m.value[k] = filter[3 + k];
+	}
+	ab_windowed_max_add(&m, window, time, value);
+	for (k = 0; k < 3; k++) {
+		filter[k] = m.time[k];
+		filter[3 + k] = m.value[k];
+	}
+	return m.value[0];
+}
+
+/* path: capacity, queue_max, rtt_us, rtt_min_us, rtt_max_us, mss, cwnd. what: used, queue << 8, ECD,
+ * threshold. */
+u64 ab_formula_stcp(const u32 path[7], u32 bandwidth, u32 what)
+{
+	const struct stcp_path t = {path[0], path[1], path[2], path[3], path[4], path[5], path[6]};
+	const u64 all[4] = {stcp_used(&t), stcp_queue_q8(&t), stcp_ecd(&t, bandwidth), stcp_thresh(&t)};
+
+	return all[what & 3];
+}
+
+u32 ab_formula_stcp_sample(u32 bytes, u32 gap_us)
+{
+	return stcp_sample(bytes, gap_us);
+}
+
+u32 ab_formula_stcp_initial_window(u32 capacity, u32 rtt_min_us, u32 mss, u32 most)
+{
+	return stcp_initial_window(capacity, rtt_min_us, mss, most);
+}
+
+u32 ab_formula_stcp_median(const u32 samples[10])
+{
+	return stcp_median(samples);
+}

@@ -10,7 +10,7 @@ pub const HOT_STATE_BYTES: usize = 88;
 pub const PUBLIC_WORDS: usize = 4;
 /// An ssthresh that never ends slow start.
 pub const SSTHRESH_INFINITE: u32 = 0x7fff_ffff;
-pub(crate) const MAX_PARAMS: usize = 16;
+pub(crate) const MAX_PARAMS: usize = 17;
 const CONN_WORDS: usize = 64;
 
 /// [`Out::cwnd`] counts.
@@ -122,13 +122,13 @@ pub struct Conn {
     pub n: u32,
     pub mode: u32,
     pub epoch: u32,
-    pub reserved: u32,
+    pub coupled_epochs: u32,
     pub words: [u64; CONN_WORDS],
 }
 
 impl Default for Conn {
     fn default() -> Self {
-        Self { period_start_us: 0, n: 0, mode: 0, epoch: 0, reserved: 0, words: [0; CONN_WORDS] }
+        Self { period_start_us: 0, n: 0, mode: 0, epoch: 0, coupled_epochs: 0, words: [0; CONN_WORDS] }
     }
 }
 

@@ -92,7 +92,7 @@ pub struct Declaration {
     pub coupling: Coupling,
     /// Whether it does anything at [`Event::RttSample`].
     pub handles_rtt_sample: bool,
-    /// Parameters, at most 16.
+    /// Parameters, at most 17.
     pub params: Vec<Param>,
     /// Makes the control of one subflow.
     pub make: Make,
@@ -107,7 +107,7 @@ pub enum Refused {
     Taken,
     /// A parameter's range is empty, or its default lies outside of it; its name.
     Param(&'static str),
-    /// There are more than 16 parameters.
+    /// There are more than 17 parameters.
     TooManyParams,
 }
 
@@ -295,7 +295,7 @@ mod tests {
         odd.params[0].default = 10;
         assert_eq!(register(odd).err(), Some(Refused::Param("step")));
         let mut many = step("many");
-        many.params = vec![many.params[0].clone(); 17];
+        many.params = vec![many.params[0].clone(); abi::MAX_PARAMS + 1];
         assert_eq!(register(many).err(), Some(Refused::TooManyParams));
     }
 }

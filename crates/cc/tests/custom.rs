@@ -27,10 +27,10 @@ fn text(path: &Path) -> &str {
 fn dummy(folder: &str, name: &str) -> PathBuf {
     let folder = compile::scratch(folder);
     let header = fs::read_to_string(compile::algorithms_dir().join("reno.h")).expect("reno.h is there");
-    let header = header.replace("reno", name).replace("RENO", "DUMMY").replace(
-        "	if (!v->cwnd_limited)\n		return;\n",
-        "	ab_set_cwnd(cc, cwnd + 7);\n	if (v->cwnd)\n		return;\n",
-    );
+    let header = header
+        .replace("reno", name)
+        .replace("RENO", "DUMMY")
+        .replace("ab_additive_increase(&cwnd, &cnt, cwnd, acked);", "cwnd += 7;");
     fs::write(folder.join(format!("{name}.h")), header).expect("the folder is writable");
     let line = format!("AB_ALGORITHM({name}, AB_WINDOW, AB_SINGLE, AB_SIM, C, \"seven per ACK\")\n");
     fs::write(folder.join("registry.def"), line).expect("the folder is writable");

@@ -2,42 +2,16 @@
 
 mod common;
 
-use anabranch_cc::{Context, Out};
-use common::{Connection, acks_to_growth};
+use common::{
+    Connection, acks_to_growth,
+    mfvl::{
+        Role::{Lia, MFast, MVegas},
+        role, roles,
+    },
+};
 
 const T_US: u64 = 50_000_000;
 const LITERAL: [(&str, u32); 1] = [("literal", 1)];
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Role {
-    MVegas,
-    MFast,
-    Lia,
-}
-use Role::{Lia, MFast, MVegas};
-
-/// What subflow `k` does at a loss and a timeout tells its algorithm. The connection is left as it was.
-fn role(connection: &Connection, k: usize) -> Role {
-    let mut view = connection.subflows[k].view;
-    view.cwnd = 100;
-    let mut conn = connection.conn.clone();
-    let mut controller = connection.subflows[k].controller.clone();
-    let mut out = Out::default();
-    let kept = controller
-        .loss(Context { view: &view, peers: &connection.peers, conn: &mut conn }, &mut Out::default());
-    view.cwnd = 1;
-    controller.rto(Context { view: &view, peers: &connection.peers, conn: &mut conn }, &mut out);
-    match (kept, out.cwnd) {
-        (75, 2) => MVegas,
-        (50, 2) => MFast,
-        (50, 0) => Lia,
-        other => panic!("no algorithm of MFVL answers {other:?}"),
-    }
-}
-
-fn roles(connection: &Connection) -> Vec<Role> {
-    (0..connection.subflows.len()).map(|k| role(connection, k)).collect()
-}
 
 fn connection(n: usize, set: &[(&str, u32)]) -> Connection {
     let mut connection = Connection::new(n, "mfvl", set);
@@ -95,10 +69,10 @@ fn mfvl1_half_of_the_losses_coinciding_is_not_enough() {
 
 #[test]
 fn mfvl2_a_burst_against_one_loss_couples_either_way() {
-    for detector in [0, 1] {
-        let mut connection = connection(2, &[("detector", detector)]);
+    for matching in [0, 1] {
+        let mut connection = connection(2, &[("matching", matching)]);
         period(&mut connection, &[&[5.0, 5.05, 5.1], &[5.02]]);
-        assert_eq!((connection.conn.mode, roles(&connection)), (1, vec![Lia, Lia]), "detector {detector}");
+        assert_eq!((connection.conn.mode, roles(&connection)), (1, vec![Lia, Lia]), "matching {matching}");
     }
 }
 
@@ -132,10 +106,10 @@ fn one_to_one_gives_each_loss_one_partner_and_finds_the_most_pairs() {
     period(&mut matched, &[&[1.0, 1.1], &[1.15, 1.25]]);
     assert_eq!(roles(&matched), [Lia, Lia], "two pairs of two");
     // Two losses close to one: one pair of two, where all pairs count two.
-    for (detector, want) in [(0, [MVegas, MVegas]), (1, [Lia, Lia])] {
-        let mut connection = connection(2, &[("detector", detector)]);
+    for (matching, want) in [(0, [MVegas, MVegas]), (1, [Lia, Lia])] {
+        let mut connection = connection(2, &[("matching", matching)]);
         period(&mut connection, &[&[1.0, 9.0], &[1.05, 1.1]]);
-        assert_eq!(roles(&connection), want, "detector {detector}");
+        assert_eq!(roles(&connection), want, "matching {matching}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_cc::{Algorithm, Controller, algorithms};
+use anabranch_cc::{Algorithm, Controller, Kind, algorithms};
 use common::{Connection, controller};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -46,7 +46,7 @@ fn operations() -> impl Strategy<Value = Vec<(usize, Operation)>> {
 
 /// Parameter values anywhere in their ranges, as fractions of them; `None`: the defaults.
 fn parameters() -> impl Strategy<Value = Option<Vec<u32>>> {
-    proptest::option::of(proptest::collection::vec(prop_oneof![Just(0), Just(u32::MAX), any::<u32>()], 16))
+    proptest::option::of(proptest::collection::vec(prop_oneof![Just(0), Just(u32::MAX), any::<u32>()], 20))
 }
 
 fn connection(algorithm: &Algorithm, parameters: &Option<Vec<u32>>) -> Connection {
@@ -73,7 +73,20 @@ fn least_ssthresh(algorithm: &Algorithm) -> u32 {
 
 /// Applies one operation and checks the invariants.
 fn apply(connection: &mut Connection, k: usize, operation: Operation) -> Result<(), TestCaseError> {
+    let rate_based = connection.subflows[k].controller.kind() == Kind::Rate;
     match operation {
+        Operation::Acks { count, acked, .. } if rate_based => {
+            for _ in 0..count {
+                connection.now_us += 500;
+                connection.rate(k, acked.into(), 500);
+            }
+        }
+        Operation::Round { rtt_us } if rate_based => {
+            connection.now_us += u64::from(rtt_us);
+            connection.sample(k, rtt_us);
+            connection.rate(k, connection.cwnd(k), rtt_us);
+        }
+        Operation::FastRetransmit if rate_based => connection.rate_recovery(k),
         Operation::Acks { count, acked, limited } => {
             for _ in 0..count {
                 let before = connection.cwnd(k);

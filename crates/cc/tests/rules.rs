@@ -76,6 +76,20 @@ fn vegas3_a_diff_below_alpha_adds_one_packet() {
     assert_eq!(after_a_round("vegas", &linux, 20, 100_000, 104_000).cwnd(0), 21);
 }
 
+/// RFC 5681: ssthresh is at least two packets, though the window that it follows is one after a timeout.
+#[test]
+fn vegas_a_long_round_at_a_window_of_one_leaves_a_threshold_of_two() {
+    let mut connection = avoiding("vegas", &[("variant", 1)], 1, 3_000);
+    connection.sample(0, 3_000);
+    connection.call(0, |c, x, o| c.recovery_exit(x, o));
+    for _ in 0..5 {
+        connection.sample(0, 500_000);
+    }
+    connection.subflows[0].view.round_start = 1;
+    connection.ack(0, 1);
+    assert_eq!((connection.cwnd(0), connection.ssthresh(0)), (1, 2));
+}
+
 #[test]
 fn vegas_holds_between_alpha_and_beta() {
     // diff = 20 * 10 / 110 = 1.8 packets

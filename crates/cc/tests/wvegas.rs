@@ -100,6 +100,20 @@ fn a_queue_at_twice_its_smallest_delay_is_drained() {
 }
 
 #[test]
+fn slow_start_leads_back_to_three_quarters_after_a_drain() {
+    let mut connection = rounds(&[], [40], 110_000);
+    end_round(&mut connection, 0);
+    assert_eq!((connection.cwnd(0), connection.ssthresh(0)), (41, 31));
+    for _ in 0..3 {
+        connection.sample(0, 120_000);
+    }
+    end_round(&mut connection, 0);
+    assert_eq!((connection.cwnd(0), connection.ssthresh(0)), (18, 31), "42 * 100 / (2 * 120)");
+    connection.ack(0, 100);
+    assert_eq!(connection.cwnd(0), 31);
+}
+
+#[test]
 fn no_queueing_delay_drains_nothing() {
     let mut connection = rounds(&[], [20], BASE_US);
     end_round(&mut connection, 0);
@@ -146,6 +160,11 @@ struct Real {
 impl Real {
     /// The end of a round, `others` the rates of the peers.
     fn decide(&mut self, base_s: f64, others: f64) {
+        self.step(base_s, others);
+        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+    }
+
+    fn step(&mut self, base_s: f64, others: f64) {
         let rtt_s = self.sum_s / self.samples;
         let diff = self.cwnd * (rtt_s - base_s) / rtt_s;
         if self.cwnd < self.ssthresh {

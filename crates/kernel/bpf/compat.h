@@ -51,6 +51,33 @@ static __always_inline u8 ab_mptcp_backup(struct sock *sk)
 	return BPF_CORE_READ_BITFIELD(context, backup) || BPF_CORE_READ_BITFIELD(context, request_bkup);
 }
 
+extern int LINUX_KERNEL_VERSION __kconfig; /* the loader fills it in, and the verifier sees a constant */
+#define AB_VERSION(major, minor) (((major) << 16) + ((minor) << 8))
+
+/* 6.10: cong_control(sk, rs) became cong_control(sk, ack, flag, rs). */
+static __always_inline const struct rate_sample *ab_rate_sample(const u64 *ctx)
+{
+	const struct rate_sample *rs;
+
+	/* Two loads at constant offsets: the verifier takes no other of the context. */
+	if (LINUX_KERNEL_VERSION >= AB_VERSION(6, 10)) {
+		rs = (const struct rate_sample *)ctx[3];
+		asm volatile("" : "+r"(rs));
+	} else {
+		rs = (const struct rate_sample *)ctx[1];
+		asm volatile("" : "+r"(rs));
+	}
+	return rs;
+}
+
+/* 6.7: timestamps of a route with the feature tcp_usec_ts tick in microseconds; else in milliseconds. */
+static __always_inline u32 ab_timestamp_tick_us(struct sock *sk)
+{
+	struct tcp_sock *tp = ab_tp(sk);
+
+	return bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts) ? 1 : 1000;
+}
+
 /*
  * 6.15: in_ack_event moved behind pkts_acked within the handling of one ACK. It is before cong_avoid and
  * before any change of state in all versions, so its flags are used there only.

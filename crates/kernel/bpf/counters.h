@@ -15,6 +15,7 @@
 	X(undo)                                                                                              \
 	X(ecn)                                                                                               \
 	X(ack)                                                                                               \
+	X(rate)                                                                                              \
 	X(idle_restart)                                                                                      \
 	X(peer_join)                                                                                         \
 	X(peer_leave)                                                                                        \

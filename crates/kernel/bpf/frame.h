@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * The memory of one call and the twelve functions that make it. Shim and replay test share this file, so
+ * The memory of one call and the thirteen functions that make it. Shim and replay test share this file, so
  * the test exercises the code that the kernel runs.
  *
  * The functions are global: the verifier checks each once, for any contents of the frame, instead of once
@@ -92,19 +92,19 @@ static __always_inline void ab_bind(struct ab_frame *frame, struct ab_cc *cc)
 #define AB_RUN_VOID(event, handler) AB_RUN(event, handler(&cc))
 #define AB_RUN_U32(event, handler)  AB_RUN(event, answer = handler(&cc))
 
-#define AB_RUN_init                 AB_RUN_VOID
-#define AB_RUN_rtt_sample           AB_RUN_VOID
-#define AB_RUN_loss                 AB_RUN_U32
-#define AB_RUN_rto                  AB_RUN_VOID
-#define AB_RUN_recovery_exit        AB_RUN_VOID
-#define AB_RUN_undo                 AB_RUN_U32
-#define AB_RUN_ecn                  AB_RUN_VOID
-#define AB_RUN_ack                  AB_RUN_VOID
-#define AB_RUN_idle_restart         AB_RUN_VOID
-#define AB_RUN_peer_join            AB_RUN_VOID
-#define AB_RUN_peer_leave           AB_RUN_VOID
-#define AB_RUN_release              AB_RUN_VOID
-#define AB_RUN_rate(event, handler) /* rate algorithms need cong_control, which the shim does not map */
+#define AB_RUN_init          AB_RUN_VOID
+#define AB_RUN_rtt_sample    AB_RUN_VOID
+#define AB_RUN_loss          AB_RUN_U32
+#define AB_RUN_rto           AB_RUN_VOID
+#define AB_RUN_recovery_exit AB_RUN_VOID
+#define AB_RUN_undo          AB_RUN_U32
+#define AB_RUN_ecn           AB_RUN_VOID
+#define AB_RUN_ack           AB_RUN_VOID
+#define AB_RUN_rate          AB_RUN_VOID
+#define AB_RUN_idle_restart  AB_RUN_VOID
+#define AB_RUN_peer_join     AB_RUN_VOID
+#define AB_RUN_peer_leave    AB_RUN_VOID
+#define AB_RUN_release       AB_RUN_VOID
 
 #define AB_RUN_ROW(event, handler) AB_RUN_##event(event, handler)
 AB_SHIM_EVENT_TABLE(AB_RUN_ROW)

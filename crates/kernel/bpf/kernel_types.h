@@ -43,10 +43,15 @@ enum tcp_ca_event {
 
 enum { CA_ACK_ECE = 4 };
 enum { TCP_CONG_NON_RESTRICTED = 1 };
+enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct sock;
+struct sock {
+	unsigned long sk_pacing_rate; /* bytes per second */
+	unsigned long sk_max_pacing_rate;
+	u32 sk_pacing_status;
+};
 
 struct inet_connection_sock {
 	void *icsk_ulp_data;
@@ -60,6 +65,12 @@ struct minmax_sample {
 
 struct minmax {
 	struct minmax_sample s[3];
+};
+
+struct tcp_options_received {
+	u16 saw_tstamp : 1;
+	u32 rcv_tsval;
+	u32 rcv_tsecr;
 };
 
 struct tcp_sock {
@@ -86,6 +97,8 @@ struct tcp_sock {
 	u32 srtt_us;
 	u32 mdev_us;
 	struct minmax rtt_min;
+	struct tcp_options_received rx_opt;
+	u8 tcp_usec_ts : 1;
 	u8 is_cwnd_limited : 1;
 	_Bool is_mptcp;
 };
@@ -94,6 +107,18 @@ struct ack_sample {
 	u32 pkts_acked;
 	int rtt_us;
 	u32 in_flight;
+};
+
+struct rate_sample {
+	u32 prior_delivered;
+	int delivered;
+	long interval_us; /* negative: not reliable */
+	u32 snd_interval_us;
+	u32 rcv_interval_us;
+	int losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	_Bool is_app_limited;
 };
 
 struct mptcp_sock {
@@ -114,7 +139,11 @@ struct tcp_congestion_ops {
 	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
 	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	u32 (*min_tso_segs)(struct sock *sk);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag,
+			     const struct rate_sample *rs); /* since 6.10 */
 	u32 (*undo_cwnd)(struct sock *sk);
+	u32 (*sndbuf_expand)(struct sock *sk);
 	char name[16];
 	u32 flags;
 	void (*init)(struct sock *sk);

@@ -4,6 +4,7 @@
  * algorithms/. The build writes one source per algorithm:
  *   #define AB_SHIM_NAME lia
  *   #define AB_SHIM_COUPLED 1
+ *   #define AB_SHIM_RATE 0
  *   #include "lia.h"
  *   #include "shim.bpf.h"
  *
@@ -24,7 +25,8 @@
 #define AB_HANDLES_ROW(event, handler) AB_HANDLES_##event = AB_EXPAND_SECOND(AB_MARK_##handler, 1, ~),
 enum ab_handles { AB_SHIM_EVENT_TABLE(AB_HANDLES_ROW) };
 
-AB_STATIC_ASSERT(!AB_HANDLES_rate, "the shim maps window algorithms only");
+AB_STATIC_ASSERT(AB_SHIM_RATE ? !AB_HANDLES_ack : !AB_HANDLES_rate,
+		 "the kind of the registry is that of the events");
 
 static __always_inline u32 ab_run(struct ab_frame *frame, enum ab_shim_event event)
 {
@@ -50,7 +52,7 @@ static __always_inline int ab_handled(enum ab_shim_event event)
 	}
 }
 
-/* Copies the state into the frame, so that a repeated call starts from the same. */
+/* Copies the hot state into the frame, so that a repeated call starts from the same. */
 static __always_inline void ab_load_state(struct sock *sk, struct ab_subflow *s)
 {
 	const struct ab_priv *priv = ab_priv(sk);
@@ -59,14 +61,27 @@ static __always_inline void ab_load_state(struct sock *sk, struct ab_subflow *s)
 #pragma clang loop unroll(full) /* the private area takes constant offsets only */
 	for (k = 0; k < AB_HOT_WORDS; k++)
 		s->frame.state[k] = priv->state[k];
-#if AB_SHIM_COUPLED
-	for (k = 0; k < AB_COLD_WORDS; k++)
-		s->frame.cold[k] = s->cold[k];
-#endif
 	s->frame.out = (struct ab_out){};
 }
 
-/* Applies the answer: state, window, ssthresh. The window is at least 1 and at most the clamp. */
+#if AB_SHIM_COUPLED
+/* The cold state lives in the frame; it is copied before the first attempt at a call and back before others.
+ */
+static __always_inline void ab_keep_cold(struct ab_subflow *s, u32 attempt)
+{
+	u32 k;
+
+	if (attempt) {
+		for (k = 0; k < AB_COLD_WORDS; k++)
+			s->frame.cold[k] = s->cold[k];
+	} else {
+		for (k = 0; k < AB_COLD_WORDS; k++)
+			s->cold[k] = s->frame.cold[k];
+	}
+}
+#endif
+
+/* Applies the answer: state, window, ssthresh, pacing. The window is at least 1 and at most the clamp. */
 static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
 {
 	struct tcp_sock *tp = ab_tp(sk);
@@ -77,16 +92,20 @@ static __always_inline void ab_apply(struct sock *sk, struct ab_subflow *s)
 #pragma clang loop unroll(full)
 	for (k = 0; k < AB_HOT_WORDS; k++)
 		priv->state[k] = s->frame.state[k];
-#if AB_SHIM_COUPLED
-	for (k = 0; k < AB_COLD_WORDS; k++)
-		s->cold[k] = s->frame.cold[k];
-#endif
 	if (out->mask & AB_OUT_CWND)
 		tp->snd_cwnd = ab_max_u32(ab_min_u32(out->cwnd, tp->snd_cwnd_clamp), 1);
 	if (out->mask & AB_OUT_CWND_CNT)
 		tp->snd_cwnd_cnt = out->cwnd_cnt;
 	if (out->mask & AB_OUT_SSTHRESH)
 		tp->snd_ssthresh = ab_max_u32(out->ssthresh, 1);
+#if AB_SHIM_RATE
+	if (out->mask & AB_OUT_PACING) {
+		sk->sk_pacing_rate = ab_min_u64(out->pacing_bytes_per_s, sk->sk_max_pacing_rate);
+		/* Without fq on the device TCP paces itself, once it is told to. */
+		if (sk->sk_pacing_status == SK_PACING_NONE)
+			sk->sk_pacing_status = SK_PACING_NEEDED;
+	}
+#endif
 }
 
 /* One handler call on a filled view: its answer for `loss` and `undo`, else 0. */
@@ -100,6 +119,7 @@ static __noinline u32 ab_call(struct sock *sk, struct ab_subflow *s, u32 event)
 
 	for (attempt = 0; attempt < AB_COMMIT_TRIES; attempt++) {
 		ab_load_state(sk, s);
+		ab_keep_cold(s, attempt);
 		ab_begin(sk, s);
 		ab_record_before(record, s);
 		answer = ab_run(&s->frame, event);
@@ -226,6 +246,37 @@ SEC("struct_ops") void ab_hook_in_ack_event(u64 *ctx)
 		s->track.ece = (ctx[1] & CA_ACK_ECE) != 0;
 }
 
+#if AB_SHIM_RATE
+SEC("struct_ops") void ab_hook_cong_control(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	const struct rate_sample *rs = ab_rate_sample(ctx);
+	struct ab_subflow *s = ab_storage(sk);
+
+	if (!s)
+		return;
+	ab_peer_events(sk, s);
+	ab_fill_ack(sk, s);
+	ab_fill_rate(sk, s, rs);
+	s->frame.view.ece = s->track.ece;
+	ab_event(sk, s, AB_EVENT_rate);
+}
+
+/* At least so many segments in a burst. */
+SEC("struct_ops") u32 ab_hook_min_tso_segs(u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+
+	return sk->sk_pacing_rate < AB_ONE_SEGMENT_BELOW ? 1 : 2;
+}
+
+/* Windows for the send buffer: one in flight, one to be paced, one for the recovery of what is lost. */
+SEC("struct_ops") u32 ab_hook_sndbuf_expand(u64 *ctx)
+{
+	(void)ctx;
+	return 3;
+}
+#else
 SEC("struct_ops") void ab_hook_cong_avoid(u64 *ctx)
 {
 	struct sock *sk = (struct sock *)ctx[0];
@@ -240,6 +291,7 @@ SEC("struct_ops") void ab_hook_cong_avoid(u64 *ctx)
 	s->frame.view.ece = s->track.ece;
 	ab_event(sk, s, AB_EVENT_ack);
 }
+#endif
 
 SEC("struct_ops") u32 ab_hook_ssthresh(u64 *ctx)
 {
@@ -316,7 +368,13 @@ struct tcp_congestion_ops AB_KERNEL_NAME = {
     .release = (void *)ab_hook_release,
     .pkts_acked = (void *)ab_hook_pkts_acked,
     .in_ack_event = (void *)ab_hook_in_ack_event,
+#if AB_SHIM_RATE
+    .cong_control = (void *)ab_hook_cong_control,
+    .min_tso_segs = (void *)ab_hook_min_tso_segs,
+    .sndbuf_expand = (void *)ab_hook_sndbuf_expand,
+#else
     .cong_avoid = (void *)ab_hook_cong_avoid,
+#endif
     .ssthresh = (void *)ab_hook_ssthresh,
     .undo_cwnd = (void *)ab_hook_undo_cwnd,
     .set_state = (void *)ab_hook_set_state,

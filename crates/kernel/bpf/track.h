@@ -14,20 +14,23 @@ struct ab_track {
 	u64 acked_bytes; /* bytes_acked at that ACK */
 	u64 loss_bytes;  /* bytes_acked at the last loss */
 	u64 bytes_between_losses;
-	u64 conn_version;             /* of the copy in the frame */
-	u32 membership;               /* of the connection, at the last look */
+	u64 conn_version;     /* of the copy in the frame */
+	u64 delivered_before; /* the kernel's `delivered`, which has 32 bits, before the ACK being handled */
+	u32 membership;       /* of the connection, at the last look */
 	u32 generation[AB_MAX_PEERS]; /* of each slot at that look, 0: free */
 	u32 round_end_seq;
-	u32 delivered; /* before the ACK being handled */
+	u32 delivered; /* before the ACK being handled, as the kernel counts */
 	u32 lost;      /* before the ACK being handled */
 	u32 loss_events;
 	/* From pkts_acked to cong_avoid of the same ACK: */
 	u32 rtt_us; /* 0: no sample */
 	u32 acked;
 	u32 acked_sacked;
-	u32 rs_prior_delivered;
+	u32 rs_delivered; /* since the sampled packet was sent */
 	u32 ack_gap_us;
 	u32 acked_bytes_gap;
+	u32 owd_us;
+	u8 owd_valid;
 	u8 advances; /* the ACK acknowledges something cumulatively */
 	u8 round_start;
 	u8 ece;
@@ -41,7 +44,7 @@ struct ab_subflow {
 	struct ab_frame frame;
 	struct ab_track track;
 	struct ab_peer own; /* what this subflow publishes */
-	/* The cold part before the call, to repeat it from. Uncoupled calls are never repeated. */
+	/* The cold part before the call, if it has to be repeated. Uncoupled calls never are. */
 	u64 cold[AB_SHIM_COUPLED ? AB_COLD_WORDS : 0];
 };
 
@@ -102,7 +105,7 @@ static __noinline void ab_fill_view(struct sock *sk, struct ab_subflow *s)
 
 	v->now_us = ab_now_us();
 	v->bytes_acked = tp->bytes_acked;
-	v->delivered = tp->delivered;
+	v->delivered = s->track.delivered_before + (u32)(tp->delivered - s->track.delivered);
 	v->cwnd = tp->snd_cwnd;
 	v->cwnd_cnt = tp->snd_cwnd_cnt;
 	v->cwnd_clamp = tp->snd_cwnd_clamp;
@@ -131,6 +134,8 @@ static __noinline void ab_fill_view(struct sock *sk, struct ab_subflow *s)
 	v->ack_gap_us = 0;
 	v->acked_bytes_gap = 0;
 	v->idle_us = 0;
+	v->owd_us = 0;
+	v->owd_valid = 0;
 	v->ece = 0;
 	v->self = 0;
 	v->n_usable = 1;
@@ -143,7 +148,7 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	const struct ab_track *t = &s->track;
 	struct ab_view *v = &s->frame.view;
 
-	v->rs_prior_delivered = t->rs_prior_delivered;
+	v->rs_prior_delivered = v->delivered - ab_min_u64(t->rs_delivered, v->delivered);
 	v->acked = t->acked;
 	v->acked_sacked = t->acked_sacked;
 	v->newly_lost = ab_tp(sk)->lost - t->lost;
@@ -155,7 +160,44 @@ static __always_inline void ab_fill_ack(struct sock *sk, struct ab_subflow *s)
 	v->round_start = t->round_start;
 	v->ack_gap_us = t->ack_gap_us;
 	v->acked_bytes_gap = t->acked_bytes_gap;
+	v->owd_us = t->owd_us;
+	v->owd_valid = t->owd_valid;
 }
+
+/*
+ * The peer's time of sending the ACK minus the own time of sending what it echoes (RFC 7323), if the ACK has
+ * the timestamps option. The peer's clock begins anywhere, so only differences mean anything; times 1000 they
+ * remain right modulo 2^32.
+ */
+static __always_inline void ab_track_delay(struct sock *sk, struct ab_track *t)
+{
+	struct tcp_sock *tp = ab_tp(sk);
+
+	t->owd_us = (tp->rx_opt.rcv_tsval - tp->rx_opt.rcv_tsecr) * ab_timestamp_tick_us(sk);
+	t->owd_valid = BPF_CORE_READ_BITFIELD(tp, rx_opt.saw_tstamp) && tp->rx_opt.rcv_tsecr;
+}
+
+#if AB_SHIM_RATE
+/* Adds the kernel's rate sample of the ACK. */
+static __always_inline void ab_fill_rate(struct sock *sk, struct ab_subflow *s, const struct rate_sample *rs)
+{
+	struct ab_view *v = &s->frame.view;
+
+	v->acked_sacked = rs->acked_sacked;
+	v->prior_in_flight = rs->prior_in_flight;
+	v->rs_losses = rs->losses > 0 ? (u32)rs->losses : 0;
+	v->rs_app_limited = rs->is_app_limited;
+	v->rs_snd_us = rs->snd_interval_us;
+	v->rs_rcv_us = rs->rcv_interval_us;
+	v->rs_delivered = 0;
+	v->rs_interval_us = 0;
+	if (rs->delivered < 0 || rs->interval_us <= 0)
+		return;
+	v->rs_delivered = (u32)rs->delivered;
+	v->rs_interval_us = (u32)rs->interval_us;
+	v->rs_prior_delivered = v->delivered - (u32)(ab_tp(sk)->delivered - rs->prior_delivered);
+}
+#endif
 
 /* Notes what an ACK brings. A round ends when data sent after its beginning is acknowledged (snd_nxt then).
  */
@@ -170,25 +212,25 @@ static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, co
 	/* The sample counts what earlier ACKs have SACKed too. */
 	t->acked = ab_min_u32(sample->pkts_acked, t->acked_sacked);
 	t->advances = sample->pkts_acked > 0;
+	t->delivered_before += t->acked_sacked;
 	t->delivered = delivered;
 	t->lost = tp->lost;
 	t->last_send_us = tp->tcp_wstamp_ns / 1000;
 	/* The sample's in_flight is what was delivered since its packet was sent, in bytes of whole packets.
 	 */
-	t->rs_prior_delivered = mss ? delivered - sample->in_flight / mss : delivered;
+	t->rs_delivered = mss ? sample->in_flight / mss : 0;
 	t->round_start = 0;
 	t->ack_gap_us = 0;
 	t->acked_bytes_gap = 0;
+	ab_track_delay(sk, t);
 	if (!bytes)
 		return;
 	if ((int)(una - t->round_end_seq) >= 0) {
 		t->round_start = 1;
 		t->round_end_seq = tp->snd_nxt;
 	}
-	if (t->last_ack_us) {
-		t->ack_gap_us = (u32)(now_us - t->last_ack_us);
-		t->acked_bytes_gap = (u32)bytes;
-	}
+	t->ack_gap_us = (u32)(now_us - t->last_ack_us);
+	t->acked_bytes_gap = (u32)bytes;
 	t->last_ack_us = now_us;
 	t->acked_bytes += bytes;
 }
@@ -198,10 +240,12 @@ static __always_inline void ab_track_init(struct sock *sk, struct ab_track *t)
 	struct tcp_sock *tp = ab_tp(sk);
 
 	t->last_send_us = ab_now_us();
+	t->last_ack_us = t->last_send_us;
 	t->acked_bytes = tp->bytes_acked;
 	t->loss_bytes = tp->bytes_acked;
 	t->round_end_seq = tp->snd_nxt;
 	t->delivered = tp->delivered;
+	t->delivered_before = tp->delivered;
 	t->lost = tp->lost;
 }
 

@@ -3,7 +3,7 @@
 use anabranch_cc::MAX_PEERS;
 
 /// The events of the contract that the shim makes, in the order of [`Counters::events`].
-pub const EVENTS: [&str; 12] = [
+pub const EVENTS: [&str; 13] = [
     "init",
     "rtt_sample",
     "loss",
@@ -12,6 +12,7 @@ pub const EVENTS: [&str; 12] = [
     "undo",
     "ecn",
     "ack",
+    "rate",
     "idle_restart",
     "peer_join",
     "peer_leave",
@@ -128,9 +129,9 @@ mod tests {
         let cpu: Vec<u8> = (0..WORDS as u64).flat_map(u64::to_ne_bytes).collect();
         let sum = Counters::sum(&[cpu.clone(), cpu]);
         assert_eq!(sum.event("init"), 0);
-        assert_eq!(sum.event("release"), 22);
-        assert_eq!(sum.by_usable[0], 24);
-        assert_eq!(sum.coupled(), (14..=20).map(|word| 2 * word).sum());
+        assert_eq!(sum.event("release"), 24);
+        assert_eq!(sum.by_usable[0], 26);
+        assert_eq!(sum.coupled(), (15..=21).map(|word| 2 * word).sum());
         assert_eq!(sum.dropped_writes, 2 * (WORDS as u64 - 1));
     }
 }

@@ -4,8 +4,9 @@ use std::{fs, path::Path};
 
 use crate::KernelError;
 
-/// `BPF_LINK_CREATE` for struct_ops came with 6.4; the typed reads of the shim with 6.2.
-const OLDEST: (u32, u32) = (6, 4);
+/// The oldest release that loads our objects: `BPF_LINK_CREATE` for struct_ops came with 6.4, the typed reads of the
+/// shim with 6.2.
+pub const OLDEST_RELEASE: (u32, u32) = (6, 4);
 const OLDEST_TEXT: &str = "6.4";
 
 const CAP_NET_ADMIN: u32 = 12;
@@ -30,7 +31,7 @@ pub fn check_host() -> Result<(), KernelError> {
 fn check_release(release: &str) -> Result<(), KernelError> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if version >= OLDEST {
+    if version >= OLDEST_RELEASE {
         Ok(())
     } else {
         Err(KernelError::KernelTooOld { found: release.to_owned(), needed: OLDEST_TEXT })

@@ -5,6 +5,8 @@
 //! end of the process, takes the name away again (connections that use it keep it until they close).
 //! Sockets choose it by `TCP_CONGESTION`; on an MPTCP socket that reaches every subflow.
 //!
+//! [`Pins`] holds registrations beyond the end of the process, in the BPF file system.
+//!
 //! How kernel hooks become events, and what this host cannot see, is described in `docs/kernel.md`.
 
 mod counters;
@@ -12,9 +14,13 @@ mod error;
 mod host;
 mod load;
 mod objects;
+mod pinned;
+mod select;
 
 pub use counters::{Counters, EVENTS};
 pub use error::KernelError;
-pub use host::check_host;
+pub use host::{OLDEST_RELEASE, check_host};
 pub use load::{Attached, kernel_name};
-pub use objects::available;
+pub use objects::{available, elf};
+pub use pinned::{Connection, Loading, PinError, Pinned, Pins};
+pub use select::pin_choice;

@@ -1,15 +1,13 @@
 //! Loading, registering and reading one algorithm.
 
 use anabranch_cc::{Algorithm, Hosts};
-use libbpf_rs::{
-    ErrorKind, Link, MapCore as _, MapFlags, MapMut, MapType, Object, ObjectBuilder, libbpf_sys,
-};
+use libbpf_rs::{ErrorKind, Link, MapCore, MapFlags, MapMut, MapType, Object, ObjectBuilder, libbpf_sys};
 
 use crate::{Counters, KernelError, check_host, objects};
 
-const PARAMS_SECTION: &str = ".rodata.params";
-const COUNTERS_MAP: &str = "ab_counters";
-const CONNECTIONS_MAP: &str = "ab_conns";
+pub(crate) const PARAMS_SECTION: &str = ".rodata.params";
+pub(crate) const COUNTERS_MAP: &str = "ab_counters";
+pub(crate) const CONNECTIONS_MAP: &str = "ab_conns";
 
 /// The name under which sockets choose the algorithm.
 pub fn kernel_name(algorithm: &Algorithm) -> String {
@@ -30,33 +28,9 @@ impl Attached {
     /// # Errors
     /// Any [`KernelError`] but [`KernelError::Read`].
     pub fn load(name: &str, params: &[u32]) -> Result<Self, KernelError> {
-        let algorithm = find(name)?;
-        check_params(algorithm, params)?;
-        let elf = objects::elf(algorithm.name())?;
-        check_host()?;
-
-        let kernel_name = kernel_name(algorithm);
-        let refused = |source| KernelError::Refused { kernel_name: kernel_name.clone(), source };
-        let mut open = ObjectBuilder::default().open_memory(elf).map_err(refused)?;
-        for mut map in open.maps_mut() {
-            if map.map_type() == MapType::StructOps {
-                // By default a registration outlives its loader, which suits bpftool; ours is held by a link.
-                let flags = map.map_flags() | libbpf_sys::BPF_F_LINK;
-                map.set_map_flags(flags).map_err(refused)?;
-            } else if map.name() == PARAMS_SECTION
-                && let Some(values) = map.initial_value_mut()
-            {
-                for (bytes, value) in values.chunks_exact_mut(4).zip(params) {
-                    bytes.copy_from_slice(&value.to_ne_bytes());
-                }
-            }
-        }
-        let mut object = open.load().map_err(refused)?;
-        let link = attach(&mut object).map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => KernelError::NameTaken { kernel_name: kernel_name.clone() },
-            _ => refused(source),
-        })?;
-        Ok(Self { algorithm, _link: link, object })
+        let mut prepared = Prepared::load(name, params)?;
+        let link = prepared.register()?;
+        Ok(Self { algorithm: prepared.algorithm, _link: link, object: prepared.object })
     }
 
     /// Loads and registers the algorithm `name` with its default parameters.
@@ -64,7 +38,7 @@ impl Attached {
     /// # Errors
     /// As [`Attached::load`].
     pub fn load_with_defaults(name: &str) -> Result<Self, KernelError> {
-        let params: Vec<u32> = find(name)?.params().iter().map(|param| param.default).collect();
+        let params = default_params(find(name)?);
         Self::load(name, &params)
     }
 
@@ -83,13 +57,7 @@ impl Attached {
     /// # Errors
     /// [`KernelError::Read`].
     pub fn params(&self) -> Result<Vec<u32>, KernelError> {
-        let failed = |source| KernelError::Read { what: PARAMS_SECTION, source };
-        let map =
-            self.object.maps().find(|map| map.name() == PARAMS_SECTION).expect("every object has parameters");
-        let values = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
-        let values = values.expect("an array has its first element");
-        let words = values.chunks_exact(4).take(self.algorithm.params().len());
-        Ok(words.map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("chunks of four"))).collect())
+        read_params(self.map(PARAMS_SECTION), self.algorithm)
     }
 
     /// What the shim has counted so far.
@@ -97,23 +65,18 @@ impl Attached {
     /// # Errors
     /// [`KernelError::Read`].
     pub fn counters(&self) -> Result<Counters, KernelError> {
-        let failed = |source| KernelError::Read { what: COUNTERS_MAP, source };
-        let map =
-            self.object.maps().find(|map| map.name() == COUNTERS_MAP).expect("every object has counters");
-        let per_cpu = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
-        Ok(Counters::sum(&per_cpu.expect("a per-CPU array has its first element")))
+        read_counters(self.map(COUNTERS_MAP))
     }
 
     /// Tokens of the MPTCP connections with at least one subflow in a slot; none if the algorithm does not
     /// couple. Sorted.
     pub fn connections(&self) -> Vec<u32> {
-        let Some(map) = self.object.maps().find(|map| map.name() == CONNECTIONS_MAP) else {
-            return Vec::new();
-        };
-        let mut tokens: Vec<u32> =
-            map.keys().map(|key| u32::from_ne_bytes(key.try_into().expect("the key is a token"))).collect();
-        tokens.sort_unstable();
-        tokens
+        let map = self.object.maps().find(|map| map.name() == CONNECTIONS_MAP);
+        map.map(read_tokens).unwrap_or_default()
+    }
+
+    fn map(&self, name: &str) -> impl MapCore {
+        self.object.maps().find(|map| map.name() == name).expect("every object has this map")
     }
 }
 
@@ -123,13 +86,78 @@ impl std::fmt::Debug for Attached {
     }
 }
 
-fn attach(object: &mut Object) -> Result<Link, libbpf_rs::Error> {
-    let is_table = |map: &MapMut<'_>| map.map_type() == MapType::StructOps;
-    let mut table = object.maps_mut().find(is_table).expect("the shim defines one struct_ops table");
-    table.attach_struct_ops()
+/// Programs and maps of an algorithm in the kernel, not yet registered.
+pub(crate) struct Prepared {
+    pub(crate) algorithm: &'static Algorithm,
+    pub(crate) object: Object,
 }
 
-fn find(name: &str) -> Result<&'static Algorithm, KernelError> {
+impl Prepared {
+    pub(crate) fn load(name: &str, params: &[u32]) -> Result<Self, KernelError> {
+        let algorithm = find(name)?;
+        check_params(algorithm, params)?;
+        let elf = objects::elf(algorithm.name())?;
+        check_host()?;
+
+        let refused = |source| KernelError::Refused { kernel_name: kernel_name(algorithm), source };
+        let mut open = ObjectBuilder::default().open_memory(elf).map_err(refused)?;
+        for mut map in open.maps_mut() {
+            if map.map_type() == MapType::StructOps {
+                // By default a registration outlives its loader, which suits bpftool; ours is held by a link.
+                let flags = map.map_flags() | libbpf_sys::BPF_F_LINK;
+                map.set_map_flags(flags).map_err(refused)?;
+            } else if map.name() == PARAMS_SECTION
+                && let Some(values) = map.initial_value_mut()
+            {
+                for (bytes, value) in values.chunks_exact_mut(4).zip(params) {
+                    bytes.copy_from_slice(&value.to_ne_bytes());
+                }
+            }
+        }
+        Ok(Self { algorithm, object: open.load().map_err(refused)? })
+    }
+
+    /// Registers it until the link is gone.
+    pub(crate) fn register(&mut self) -> Result<Link, KernelError> {
+        let is_table = |map: &MapMut<'_>| map.map_type() == MapType::StructOps;
+        let mut table = self.object.maps_mut().find(is_table).expect("the shim defines one struct_ops table");
+        let kernel_name = kernel_name(self.algorithm);
+        table.attach_struct_ops().map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => KernelError::NameTaken { kernel_name },
+            _ => KernelError::Refused { kernel_name, source },
+        })
+    }
+}
+
+/// The default parameters in the registry's order, as stored.
+pub(crate) fn default_params(algorithm: &Algorithm) -> Vec<u32> {
+    algorithm.params().iter().map(|param| param.default).collect()
+}
+
+/// The parameters in a map that is the section `.rodata.params`.
+pub(crate) fn read_params(map: impl MapCore, algorithm: &Algorithm) -> Result<Vec<u32>, KernelError> {
+    let failed = |source| KernelError::Read { what: PARAMS_SECTION, source };
+    let values = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+    let values = values.expect("an array has its first element");
+    let words = values.chunks_exact(4).take(algorithm.params().len());
+    Ok(words.map(|bytes| u32::from_ne_bytes(bytes.try_into().expect("chunks of four"))).collect())
+}
+
+/// The counters in a map `ab_counters`.
+pub(crate) fn read_counters(map: impl MapCore) -> Result<Counters, KernelError> {
+    let failed = |source| KernelError::Read { what: COUNTERS_MAP, source };
+    let per_cpu = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+    Ok(Counters::sum(&per_cpu.expect("a per-CPU array has its first element")))
+}
+
+fn read_tokens(map: impl MapCore) -> Vec<u32> {
+    let mut tokens: Vec<u32> =
+        map.keys().map(|key| u32::from_ne_bytes(key.try_into().expect("the key is a token"))).collect();
+    tokens.sort_unstable();
+    tokens
+}
+
+pub(crate) fn find(name: &str) -> Result<&'static Algorithm, KernelError> {
     let Some(algorithm) = anabranch_cc::find(name) else {
         let nearest = anabranch_cc::algorithms()
             .iter()

@@ -24,9 +24,21 @@ pub fn available() -> Result<Vec<&'static str>, KernelError> {
     }
 }
 
-/// The object of an algorithm that is known to run in the kernel.
-pub(crate) fn elf(name: &str) -> Result<&'static [u8], KernelError> {
+/// The BPF object (ELF) of an algorithm of [`available`], as `bpftool struct_ops register` takes it.
+///
+/// # Errors
+/// [`KernelError::NotBuilt`] if the crate was built without clang.
+///
+/// # Panics
+/// If there is no such algorithm, or it does not run in the kernel.
+pub fn elf(name: &str) -> Result<&'static [u8], KernelError> {
     available()?;
     let object = OBJECTS.iter().find(|object| object.name == name);
     Ok(&object.expect("the build compiles every algorithm of both hosts").elf.0)
+}
+
+/// The object of `bpf/select.bpf.c`.
+pub(crate) fn select_elf() -> Result<&'static [u8], KernelError> {
+    available()?;
+    Ok(&SELECT.expect("it is compiled with the others").0)
 }

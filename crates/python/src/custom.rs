@@ -175,7 +175,7 @@ fn refusal(name: &str, refused: &Refused) -> String {
         Refused::Param(param) => {
             format!("{name}: parameter {param}: the default lies outside of min to max")
         }
-        Refused::TooManyParams => format!("{name}: more than 16 parameters"),
+        Refused::TooManyParams => format!("{name}: more than 17 parameters"),
     }
 }
 

@@ -67,6 +67,7 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
         receive_buffer: None,
         receive_buffer_tuning: false,
         send_buffer: None,
+        send_buffer_tuning: false,
         stale_after: None,
         pacing: false,
         join: Join::Established,
@@ -90,7 +91,7 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
             ..rfc
         },
         // TCP_DELACK_MIN, TCP_RTO_MIN and TCP_RTO_MAX; the third values of tcp_rmem (newer kernels have 32 MiB, which
-        // changes nothing behind this send buffer) and tcp_wmem. The kernel charges its own overhead per packet to
+        // changes nothing behind this send buffer) and tcp_wmem; net.mptcp.stale_loss_cnt. The kernel charges its own overhead per packet to
         // these buffers, the simulator counts payload. Linux paces Reno and CUBIC only under the queue discipline fq
         // or with SO_MAX_PACING_RATE. It answers a peer that asks for ECN but does not ask by itself (tcp_ecn = 2), so
         // two of them do without; its MPTCP neither retransmits opportunistically nor penalises.
@@ -107,6 +108,7 @@ fn profile_values(profile: Profile, protocol: Protocol, ip: IpVersion) -> Transp
             receive_buffer: Some(6 << 20),
             receive_buffer_tuning: true,
             send_buffer: Some(4 << 20),
+            stale_after: Some(4),
             ..rfc
         },
     }
@@ -140,6 +142,7 @@ pub(crate) struct Settings {
     stale_after: Option<u32>,
     pacing: Option<bool>,
     send_buffer: Option<Option<u64>>,
+    send_buffer_tuning: Option<bool>,
     join: Option<Join>,
     send_jitter: Option<Nanos>,
 }
@@ -186,6 +189,7 @@ impl Settings {
             stale_after: table.integer("stale_after")?.map(|n| n as u32),
             pacing: table.boolean("pacing")?,
             send_buffer: table.limit("send_buffer")?,
+            send_buffer_tuning: table.boolean("send_buffer_tuning")?,
             join: table.one_of("join")?.map(join),
             send_jitter: table.quantity("send_jitter")?,
         })
@@ -221,6 +225,7 @@ impl Settings {
         set(&mut to.stale_after, self.stale_after.map(Some));
         set(&mut to.pacing, self.pacing);
         set(&mut to.send_buffer, self.send_buffer);
+        set(&mut to.send_buffer_tuning, self.send_buffer_tuning);
         set(&mut to.join, self.join);
         set(&mut to.send_jitter, self.send_jitter);
         match self.delayed_ack {

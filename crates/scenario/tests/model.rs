@@ -326,7 +326,7 @@ fn parameters_are_stored_as_the_algorithm_wants_them() {
     let defaults: Vec<u32> = algorithm.params().iter().map(|param| param.default).collect();
     assert_eq!(params("\"mfvl\""), defaults);
     let given = params(
-        r#"{ name = "mfvl", period = "10 s", bn_thresh = 0.25, detector = "all_pairs", literal = true, initial_fast = 2, vegas_alpha = "2 packets" }"#,
+        r#"{ name = "mfvl", period = "10 s", bn_thresh = 0.25, detector = "rfc8382", literal = true, initial_fast = 2, vegas_alpha = "2 packets" }"#,
     );
     assert_eq!((given[at("period")], given[at("bn_thresh")], given[at("detector")]), (10_000_000, 250, 1));
     assert_eq!((given[at("literal")], given[at("initial_fast")], given[at("vegas_alpha")]), (1, 2, 2));
@@ -598,10 +598,13 @@ fn no_profile_marks_penalises_or_retransmits_early_by_itself() {
         let transport = format!("[transport]\nprofile = {profile:?}\n");
         let of_file = scenario(&[HEAD, &transport, &wire("w", "A", "D"), FLOW]).connections[0].transport;
         assert!(!of_file.ecn && !of_file.opportunistic_retransmission && !of_file.penalisation);
-        assert_eq!(of_file.stale_after, None);
+        // net.mptcp.stale_loss_cnt.
+        assert_eq!(of_file.stale_after, (profile == "linux").then_some(4));
+        assert!(!of_file.send_buffer_tuning);
     }
-    let keys = "[transport]\necn = true\nopportunistic_retransmission = true\npenalisation = true\nstale_after = 4\n";
+    let keys = "[transport]\necn = true\nopportunistic_retransmission = true\npenalisation = true\nstale_after = 3\nsend_buffer_tuning = true\n";
     let of_file = scenario(&[HEAD, keys, &wire("w", "A", "D"), FLOW]).connections[0].transport;
     assert!(of_file.ecn && of_file.opportunistic_retransmission && of_file.penalisation);
-    assert_eq!(of_file.stale_after, Some(4));
+    assert!(of_file.send_buffer_tuning);
+    assert_eq!(of_file.stale_after, Some(3));
 }

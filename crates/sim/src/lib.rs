@@ -5,6 +5,7 @@
 
 mod app;
 mod datagram;
+mod decisions;
 mod engine;
 mod measure;
 mod mptcp;
@@ -30,6 +31,7 @@ use engine::heads::Key;
 use watch::Watch;
 use world::World;
 
+pub use decisions::{Decisions, decisions};
 pub use watch::{RecordError, Records, record};
 
 /// How a caller watches and stops a run.

@@ -9,9 +9,9 @@ use anabranch_policy::{
 use anabranch_scenario::model::{Connection, Scenario};
 
 use crate::{
-    mptcp::{later::Later, meta_sender::MetaSender},
+    mptcp::meta_sender::MetaSender,
     tcp::pacer,
-    world::Endpoint,
+    world::{Endpoint, Mechanics},
 };
 
 /// The scheduler that a connection names.
@@ -36,8 +36,15 @@ pub(crate) struct Look<'a> {
     /// From the side's endpoint of the first subflow on; the others follow at distance 2.
     pub(crate) endpoints: &'a [Endpoint],
     pub(crate) send: &'a MetaSender,
-    pub(crate) later: Option<&'a Later>,
+    pub(crate) mechanics: Option<&'a Mechanics>,
     pub(crate) now: Nanos,
+}
+
+impl Look<'_> {
+    fn queued(&self, subflow: usize) -> u32 {
+        let later = self.mechanics.and_then(|mechanics| mechanics.later.as_deref());
+        later.map_or(0, |later| later.queued(subflow))
+    }
 }
 
 impl Details for Look<'_> {
@@ -49,7 +56,7 @@ impl Details for Look<'_> {
             ssthresh: sender.ssthresh,
             in_flight: sender.in_flight(),
             unacknowledged: sender.outstanding() as u32,
-            queued: self.later.map_or(0, |later| later.queued(index)),
+            queued: self.queued(index),
             segment_bytes: u32::from(endpoint.segment_bytes),
             mdev4_us: sender.rtt.mdev4_us,
             pacing_bytes_per_s: pacer::rate(endpoint.pacer.as_deref(), sender, endpoint.segment_bytes),

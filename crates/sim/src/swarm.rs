@@ -130,6 +130,7 @@ struct Settings {
     opportunistic_retransmission: bool,
     penalisation: bool,
     stale_after: Option<u64>,
+    send_buffer_tuning: bool,
 }
 
 /// A scenario with one file transfer.
@@ -274,6 +275,7 @@ impl Plan {
 
     fn scenario(&self) -> Scenario {
         let text = self.toml();
+        std::fs::write(format!("/tmp/swarm-{:?}.toml", std::thread::current().id()), &text).unwrap();
         let loaded = anabranch_scenario::load(&text, "swarm.toml", &[]);
         loaded.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario
     }
@@ -293,8 +295,9 @@ impl Settings {
         add(&format!("pacing = {}\necn = {}", self.pacing, self.ecn));
         add(&format!("opportunistic_retransmission = {}", self.opportunistic_retransmission));
         add(&format!("penalisation = {}", self.penalisation));
-        if let Some(timeouts) = self.stale_after {
-            add(&format!("stale_after = {timeouts}"));
+        add(&format!("send_buffer_tuning = {}", self.send_buffer_tuning));
+        if let Some(periods) = self.stale_after {
+            add(&format!("stale_after = {periods}"));
         }
         add(&format!("prr = {}\nundo = {}", self.prr, self.undo));
         add(&format!("send_jitter = \"{} us\"", self.send_jitter_us));
@@ -431,7 +434,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     let numbers =
         (any::<bool>(), any::<(bool, bool)>(), 1_u64..20, of(1_u64..50), buffer(), buffer(), jitter);
     let receiver_and_pacing = (any::<bool>(), any::<bool>(), select(vec!["v4", "v6"]));
-    let mechanics = (any::<bool>(), any::<bool>(), any::<bool>(), of(1_u64..5));
+    let mechanics = (any::<bool>(), any::<bool>(), any::<bool>(), of(1_u64..5), any::<bool>());
     (words, numbers, receiver_and_pacing, mechanics).prop_map(|(words, numbers, more, mechanics)| Settings {
         profile: words.0,
         recovery: words.1,
@@ -453,6 +456,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         opportunistic_retransmission: mechanics.1,
         penalisation: mechanics.2,
         stale_after: mechanics.3,
+        send_buffer_tuning: mechanics.4,
     })
 }
 

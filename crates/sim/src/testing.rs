@@ -35,6 +35,7 @@ pub(crate) fn transport() -> Transport {
         receive_buffer_tuning: false,
         pacing: false,
         send_buffer: None,
+        send_buffer_tuning: false,
         stale_after: None,
         join: Join::Immediately,
         send_jitter: 0,

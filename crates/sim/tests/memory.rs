@@ -138,8 +138,13 @@ fn connections_cost_what_they_may() {
     let _alone = COUNT.lock();
     let idle = cost("opened, one byte sent", "500 ms", r#"kind = "file", size = "1 B""#);
     let used = cost("idle after 200 kB", "500 us", r#"kind = "file", size = "200 kB""#);
+    let both = cost(
+        "idle after 200 kB both ways",
+        "500 us",
+        r#"kind = "file", size = "200 kB", direction = "both""#,
+    );
     let active = cost("20 + 20 packets in flight", "500 ms", r#"kind = "ftp""#);
-    for (state, bytes) in [("open", idle), ("used", used)] {
+    for (state, bytes) in [("open", idle), ("used", used), ("used both ways", both)] {
         assert!(bytes <= 8_000, "an idle connection ({state}) costs {bytes} B");
     }
     assert!(active <= 40_000, "an active connection costs {active} B");

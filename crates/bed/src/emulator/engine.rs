@@ -6,11 +6,14 @@
 
 use std::{collections::BTreeMap, io, net::IpAddr};
 
+use anabranch_scenario::model::Strips;
+
 use super::{
     Tap,
     buffers::Buffers,
     counters::{Counters, Report, Times},
     headers::{self, Headers},
+    middlebox,
     network::{Network, Outcome},
 };
 use crate::{BedError, Nanos};
@@ -154,6 +157,11 @@ impl<M: Machine> Engine<M> {
                 Outcome::Delivered { due, exit, parcel } => {
                     if parcel.marked {
                         headers::mark(self.buffers.get_mut(parcel.buffer));
+                    }
+                    let strips = self.network.strips(parcel.route);
+                    if strips != Strips::Nothing {
+                        let packet = &mut self.buffers.get_mut(parcel.buffer)[..parcel.bytes as usize];
+                        middlebox::strip(packet, strips);
                     }
                     let packet = &self.buffers.get(parcel.buffer)[..parcel.bytes as usize];
                     let now = self.machine.now();

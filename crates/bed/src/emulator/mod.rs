@@ -10,6 +10,7 @@ pub mod counters;
 mod devices;
 mod engine;
 mod headers;
+pub(crate) mod middlebox;
 mod network;
 #[cfg(test)]
 mod testing;

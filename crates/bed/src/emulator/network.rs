@@ -5,11 +5,12 @@
 //! and takes all events up to a time before offering a packet at that time.
 
 use anabranch_link::{Drop, Fate, Frame, Links, NEVER, Offer, Place, Streams, Tally, medium::Delivery};
-use anabranch_scenario::model::{Change, Hop, Interface, Scenario};
+use anabranch_scenario::model::{Change, Hop, Interface, Scenario, Strips};
 
 use super::{
     counters::{Counters, InterfaceCounters, LinkCounters, RouteCounters},
     headers::Headers,
+    middlebox,
 };
 use crate::Nanos;
 
@@ -92,6 +93,8 @@ pub(crate) struct Network {
     gone: Vec<Parcel>,
     interfaces: Vec<Interface>,
     tally: Tally,
+    /// What middleboxes remove on each route.
+    strips: Vec<Strips>,
 }
 
 impl Network {
@@ -106,12 +109,13 @@ impl Network {
     ) -> Self {
         let links = Links::new(scenario, Streams::new(seed));
         let tally = links.tally(scenario);
-        let (mut steps, mut starts) = (Vec::new(), Vec::new());
+        let (mut steps, mut starts, mut strips) = (Vec::new(), Vec::new(), Vec::new());
         for (hops, exit) in routes {
             assert!(!hops.is_empty(), "a route has at least one hop");
             starts.push(u32::try_from(steps.len()).expect("fewer than 2^32 hops"));
             steps.extend(hops.iter().map(|&hop| step(scenario, &links, hop)));
             steps.push(Step::Exit(exit));
+            strips.push(middlebox::on_path(&scenario.links, hops));
         }
         Self {
             heads: vec![NEVER; links.first_medium() + links.media.len()],
@@ -125,7 +129,13 @@ impl Network {
             gone: Vec::new(),
             interfaces: scenario.interfaces.clone(),
             tally,
+            strips,
         }
+    }
+
+    /// What middleboxes remove from the packets of a route.
+    pub(crate) fn strips(&self, route: u32) -> Strips {
+        self.strips[route as usize]
     }
 
     /// Sets the time at which the scenario begins; its changes and traces are counted from there.

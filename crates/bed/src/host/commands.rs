@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, net::IpAddr};
 
-use crate::plan::{Address, Host, Interface};
+use crate::plan::{Address, Endpoint, Host, Interface, Role};
 
 /// Packets that a TUN device holds until the emulator reads them; the kernel drops what comes while it is full.
 /// Far above what a pause of the emulator lets collect: 400 ms at 50,000 packets per second.
@@ -76,17 +76,30 @@ pub(super) fn setup(host: &Host) -> String {
             let _ = writeln!(batch, "{route} src {}", address.ip);
         }
     }
+    for (interface, address) in addresses(host) {
+        for &there in &address.reaches {
+            let _ = writeln!(batch, "{} src {}", route(interface, address, MAIN_TABLE, there), address.ip);
+        }
+    }
     if let Some((subflows, accepted)) = host.mptcp_limits {
         let _ = writeln!(batch, "mptcp limits set subflows {subflows} add_addr_accepted {accepted}");
     }
     for (interface, address) in addresses(host) {
-        if let Some(endpoint) = &address.endpoint {
-            let backup = if endpoint.backup { " backup" } else { "" };
-            let (ip, id, name) = (address.ip, endpoint.id, &interface.name);
-            let _ = writeln!(batch, "mptcp endpoint add {ip} dev {name} id {id} subflow{backup}");
+        if let Some(endpoint) = address.endpoint.as_ref().filter(|endpoint| endpoint.present) {
+            let _ = writeln!(batch, "{}", add_endpoint(interface, address.ip, endpoint));
         }
     }
     batch
+}
+
+/// Adds an endpoint, present or not.
+pub(super) fn add_endpoint(interface: &Interface, ip: IpAddr, endpoint: &Endpoint) -> String {
+    let backup = if endpoint.backup { " backup" } else { "" };
+    let flag = match endpoint.role {
+        Role::Subflow | Role::First => "subflow",
+        Role::Signal => "signal",
+    };
+    format!("mptcp endpoint add {ip} dev {} id {} {flag}{backup}", interface.name, endpoint.id)
 }
 
 /// For `ip -6 -batch`: rules from IPv6 addresses, whose family ip(8) does not see from the address.
@@ -98,16 +111,29 @@ pub(super) fn ipv6_rules(host: &Host) -> String {
 /// The routing table that a look-up ends in without a rule of its own (`RT_TABLE_MAIN`).
 const MAIN_TABLE: u32 = 254;
 
-fn default_route(interface: &Interface, address: &Address, table: u32) -> String {
-    let any = if address.ip.is_ipv4() { "0.0.0.0/0" } else { "::/0" };
-    let mut route = format!("route add {any} dev {} table {table}", interface.name);
+/// A route to everywhere.
+pub(super) fn default_route(interface: &Interface, address: &Address, table: u32) -> String {
+    with_options(format!("route add {} dev {} table {table}", any(address.ip), interface.name), address)
+}
+
+/// Everywhere, in the words of ip-route(8).
+pub(super) fn any(ip: IpAddr) -> &'static str {
+    if ip.is_ipv4() { "0.0.0.0/0" } else { "::/0" }
+}
+
+fn route(interface: &Interface, address: &Address, table: u32, there: IpAddr) -> String {
+    let destination = format!("{there}/{}", bits(there));
+    with_options(format!("route add {destination} dev {} table {table}", interface.name), address)
+}
+
+fn with_options(mut route: String, address: &Address) -> String {
     for option in &address.route_options {
         let _ = write!(route, " {option}");
     }
     route
 }
 
-fn addresses(host: &Host) -> impl Iterator<Item = (&Interface, &Address)> {
+pub(super) fn addresses(host: &Host) -> impl Iterator<Item = (&Interface, &Address)> {
     host.interfaces
         .iter()
         .flat_map(|interface| interface.addresses.iter().map(move |address| (interface, address)))
@@ -128,7 +154,6 @@ fn bits(ip: IpAddr) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Endpoint;
 
     fn host() -> Host {
         let address = |ip: &str, table, options: &[&str], endpoint| Address {
@@ -136,7 +161,9 @@ mod tests {
             table,
             route_options: options.iter().map(|&option| option.to_owned()).collect(),
             endpoint,
+            reaches: Vec::new(),
         };
+        let endpoint = |id, backup, role, present| Some(Endpoint { id, backup, role, present });
         let interface = |name: &str, link: &str, mtu, addresses| Interface {
             name: name.to_owned(),
             link: link.to_owned(),
@@ -147,13 +174,18 @@ mod tests {
             node: 0,
             name: "meter.1".to_owned(),
             interfaces: vec![
-                interface("if0", "dsl", 1500, vec![address("10.0.0.1", 1001, &["initcwnd 10"], None)]),
+                interface(
+                    "if0",
+                    "dsl",
+                    1500,
+                    vec![address("10.0.0.1", 1001, &["initcwnd 10"], endpoint(3, false, Role::First, false))],
+                ),
                 interface(
                     "if1",
                     "lte",
                     1400,
                     vec![
-                        address("10.0.0.2", 1002, &[], Some(Endpoint { id: 2, backup: true })),
+                        address("10.0.0.2", 1002, &[], endpoint(2, true, Role::Subflow, true)),
                         address("fd00::2", 1003, &["initcwnd 2", "rto_min 200ms"], None),
                     ],
                 ),

@@ -1,6 +1,7 @@
 //! Namespaces, devices, addresses and routes: what a plan needs on the machine, and its removal.
 
 mod commands;
+mod endpoints;
 mod interrupt;
 mod lab;
 mod ledger;
@@ -13,6 +14,7 @@ mod sysctl;
 mod tool;
 pub mod tun;
 
+pub use endpoints::Endpoints;
 pub use interrupt::Interrupt;
 pub use lab::{DeviceDrops, Lab};
 pub use ledger::Leftover;

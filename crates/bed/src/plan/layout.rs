@@ -7,11 +7,11 @@ use std::{
 
 use anabranch_cc::Hosts;
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario};
+use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffic};
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, refusals, traffic, transport::KernelTransport,
+    Plan, endpoints, refusals, relays, transport::KernelTransport,
 };
 use crate::BedError;
 
@@ -24,18 +24,19 @@ const ADDRESSES_MAX: usize = 254;
 const FLOWS_MAX: usize = 10_000;
 const CONNECTION_PORTS: u16 = 10_001;
 const DATAGRAM_PORTS: u16 = 30_001;
-/// The kernel's bound (`MPTCP_SUBFLOWS_MAX`) on subflows besides the first.
-const FURTHER_SUBFLOWS_MAX: usize = 8;
 /// Routing tables below this are left alone: 253 to 255 have meanings.
 const FIRST_TABLE: u32 = 1_000;
 /// IPv4 or IPv6, and UDP.
 const UDP_HEADERS: u32 = 28;
 const UDP_HEADERS6: u32 = 48;
 
-/// What is to be built for a scenario and a seed.
+/// What is to be built for a scenario, whose workloads are connections (`anabranch_scenario::workload`), and a seed.
 ///
 /// # Errors
 /// [`BedError::Input`] for what a kernel cannot do, with what to change.
+///
+/// # Panics
+/// If a workload is among the connections.
 pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<Plan, BedError> {
     let flows = scenario.connections.len().max(scenario.datagrams.len());
     if flows > FLOWS_MAX {
@@ -54,29 +55,29 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     Ok(layout.finish())
 }
 
-fn refuse(text: String) -> BedError {
+pub(super) fn refuse(text: String) -> BedError {
     BedError::Input(format!("--engine kernel: {text}"))
 }
 
 /// A plan in the making.
 #[derive(Default)]
-struct Layout {
-    plan: Plan,
+pub(super) struct Layout {
+    pub(super) plan: Plan,
     /// By node.
-    hosts: BTreeMap<usize, HostInMaking>,
+    pub(super) hosts: BTreeMap<usize, HostInMaking>,
     /// The first connection that fixed a setting: by node and name.
     sysctls: BTreeMap<(usize, &'static str), (String, String)>,
     /// The MPTCP connection whose subflows a client node's path manager opens.
-    mptcp_clients: BTreeMap<usize, usize>,
-    /// Nodes at which MPTCP connections are accepted, with the connection.
-    mptcp_servers: BTreeMap<usize, String>,
+    pub(super) mptcp_clients: BTreeMap<usize, usize>,
+    /// Nodes at which MPTCP connections are accepted, with the first of them.
+    pub(super) mptcp_servers: BTreeMap<usize, usize>,
     params: BTreeMap<String, (Vec<u32>, String)>,
 }
 
 #[derive(Default)]
-struct HostInMaking {
+pub(super) struct HostInMaking {
     /// Index into `Plan::hosts`.
-    index: usize,
+    pub(super) index: usize,
     interfaces: BTreeMap<(bool, usize), usize>,
     addresses: usize,
 }
@@ -98,20 +99,23 @@ impl Layout {
         seed: u64,
         source: CongestionSource,
     ) -> Result<(), BedError> {
-        if let Some(what) = traffic::missing(model) {
-            return Err(refuse(format!("connection {}: {what}", model.name)));
-        }
+        let is_workload = matches!(model.traffic, Traffic::Flows(_));
+        assert!(!is_workload, "workloads are connections before a plan is made");
         let congestion = self.congestion(model, source)?;
         let transport = KernelTransport::new(model);
         let (client, server) = (self.host(scenario, model.from)?, self.host(scenario, model.to)?);
         for node in [model.from, model.to] {
-            self.settle(scenario, node, model, &transport)?;
+            self.settle(scenario, node, index, &transport)?;
         }
         self.plan.notes.extend(transport.notes.iter().cloned());
         let shared = match model.protocol {
-            Protocol::Tcp => None,
+            // All flows of a workload take the same paths.
+            Protocol::Tcp => index.checked_sub(1).filter(|&last| {
+                model.member_of.is_some() && scenario.connections[last].member_of == model.member_of
+            }),
             Protocol::Mptcp => self.shared_endpoints(scenario, index, model)?,
         };
+        let is_first = shared.is_none();
         let (server_address, client_addresses, paths) = match shared {
             Some(other) => {
                 let other = &self.plan.connections[other];
@@ -132,6 +136,9 @@ impl Layout {
             congestion,
             pacing: model.transport.pacing && model.protocol == Protocol::Tcp,
         });
+        if is_first {
+            self.events(scenario, index);
+        }
         Ok(())
     }
 
@@ -196,10 +203,14 @@ impl Layout {
         &mut self,
         scenario: &Scenario,
         node: usize,
-        model: &model::Connection,
+        index: usize,
         transport: &KernelTransport,
     ) -> Result<(), BedError> {
+        let model = &scenario.connections[index];
         for (&name, value) in &transport.sysctls {
+            if relays::is_idle(scenario, index, node, name) {
+                continue;
+            }
             let entry = self.sysctls.entry((node, name));
             let (first, by) = entry.or_insert_with(|| (value.clone(), model.name.clone()));
             if first != value {
@@ -212,65 +223,12 @@ impl Layout {
             }
         }
         if model.protocol == Protocol::Mptcp {
-            let further = model.subflows.len() - 1;
-            if further > FURTHER_SUBFLOWS_MAX {
-                return Err(refuse(format!(
-                    "connection {} has {} subflows; the kernel's path manager opens at most {}",
-                    model.name,
-                    further + 1,
-                    FURTHER_SUBFLOWS_MAX + 1
-                )));
-            }
-            let limits = &mut self.plan.hosts[self.hosts[&node].index].mptcp_limits;
-            let (subflows, _) = limits.unwrap_or_default();
-            *limits = Some((subflows.max(further as u8), 0));
+            self.limit(scenario, node, model)?;
         }
         Ok(())
     }
 
-    /// Endpoints are a host's, not a connection's: the connection whose subflows this one has too, if any.
-    fn shared_endpoints(
-        &mut self,
-        scenario: &Scenario,
-        index: usize,
-        model: &model::Connection,
-    ) -> Result<Option<usize>, BedError> {
-        self.mptcp_servers.entry(model.to).or_insert_with(|| model.name.clone());
-        let first = *self.mptcp_clients.entry(model.from).or_insert(index);
-        for node in [model.from, model.to] {
-            let (Some(server), Some(&client)) =
-                (self.mptcp_servers.get(&node), self.mptcp_clients.get(&node))
-            else {
-                continue;
-            };
-            return Err(refuse(format!(
-                "node {} opens {} and accepts {server}; the kernel's path manager would open subflows for both: \
-                 give them nodes of their own",
-                scenario.nodes[node].name, scenario.connections[client].name
-            )));
-        }
-        if first == index {
-            return Ok(None);
-        }
-        let other = &scenario.connections[first];
-        let ways = |model: &model::Connection| -> Vec<(Vec<Hop>, bool)> {
-            model.subflows.iter().map(|subflow| (subflow.hops.clone(), subflow.backup)).collect()
-        };
-        if ways(other) != ways(model)
-            || other.transport != model.transport
-            || other.ip_version != model.ip_version
-        {
-            return Err(refuse(format!(
-                "connections {} and {} both begin at node {} but differ in subflows, transport or IP version; the \
-                 kernel's path manager opens the same subflows for all connections of a host: give them nodes of \
-                 their own",
-                other.name, model.name, scenario.nodes[model.from].name
-            )));
-        }
-        Ok(Some(first))
-    }
-
-    /// Addresses and paths of a connection.
+    /// Addresses and paths of a connection; those of subflows that wait for an announcement lead to an address of their own.
     fn paths(
         &mut self,
         scenario: &Scenario,
@@ -280,16 +238,24 @@ impl Layout {
         let (version, options) = (model.ip_version, &transport.route_options);
         let last = *model.subflows[0].hops.last().expect("a path has hops");
         let server_at = self.interface(scenario, model.to, last, transport.mtu);
-        let server_address = self.address(scenario, model.to, server_at, version, options, None)?;
+        let first_server_address = self.address(scenario, model.to, server_at, version, options, None)?;
+        let endpoints = endpoints::of(scenario, model);
         let (mut addresses, mut paths) = (Vec::new(), Vec::new());
         for (number, subflow) in model.subflows.iter().enumerate() {
             let (first, last) = (subflow.hops[0], *subflow.hops.last().expect("a path has at least one hop"));
             let client_at = self.interface(scenario, model.from, first, transport.mtu);
             let server_at = self.interface(scenario, model.to, last, transport.mtu);
-            let id = if number == 0 { model.subflows.len() } else { number };
-            let endpoint = (model.protocol == Protocol::Mptcp && (number > 0 || subflow.backup))
-                .then_some(Endpoint { id: id as u8, backup: subflow.backup });
-            let address = self.address(scenario, model.from, client_at, version, options, endpoint)?;
+            let [client_endpoint, server_endpoint] = endpoints[number].clone();
+            let address = self.address(scenario, model.from, client_at, version, options, client_endpoint)?;
+            let server_address = match server_endpoint {
+                None => first_server_address,
+                announced => {
+                    let announced =
+                        self.address(scenario, model.to, server_at, version, options, announced)?;
+                    self.reach(model.from, client_at, address, announced);
+                    announced
+                }
+            };
             let (client, server) = (self.hosts[&model.from].index, self.hosts[&model.to].index);
             addresses.push(address);
             paths.push(self.plan.paths.len());
@@ -308,7 +274,14 @@ impl Layout {
                 exit: (client, client_at),
             });
         }
-        Ok((server_address, addresses, paths))
+        Ok((first_server_address, addresses, paths))
+    }
+
+    /// Lets packets to `there` go out from `here` even where nobody has chosen the source.
+    fn reach(&mut self, node: usize, interface: usize, here: IpAddr, there: IpAddr) {
+        let host = &mut self.plan.hosts[self.hosts[&node].index];
+        let mut addresses = host.interfaces[interface].addresses.iter_mut();
+        addresses.find(|address| address.ip == here).expect("it has been made").reaches.push(there);
     }
 
     fn datagram(
@@ -408,6 +381,7 @@ impl Layout {
             table: FIRST_TABLE + host.addresses as u32,
             route_options: route_options.to_vec(),
             endpoint,
+            reaches: Vec::new(),
         });
         Ok(ip)
     }
@@ -419,6 +393,7 @@ impl Layout {
         }
         self.plan.algorithms =
             self.params.into_iter().map(|(name, (params, _))| Algorithm { name, params }).collect();
+        self.plan.events.sort_by_key(|event| event.at);
         self.plan.notes.sort();
         self.plan.notes.dedup();
         self.plan

@@ -1,20 +1,18 @@
 //! What the simulator does and a kernel does not, or not when a scenario says so.
 
-use anabranch_scenario::model::{Connection, Protocol, Recovery, Scenario, Strips};
+use anabranch_scenario::model::{Connection, Protocol, Recovery, Scenario};
 
 /// What of a scenario the test bed cannot do, in words, with what to change.
 pub(super) fn mechanics(scenario: &Scenario) -> Option<String> {
-    if let Some(event) = scenario.events.first() {
-        let name = &scenario.connections[event.connection].name;
+    let announced = scenario.events.iter().find_map(|event| {
+        let connection = &scenario.connections[event.connection];
+        let subflow = &connection.subflows[event.subflow];
+        subflow.announced.then_some((&connection.name, &subflow.name))
+    });
+    if let Some((name, subflow)) = announced {
         return Some(format!(
-            "connection {name}: the test bed does not open, close or change subflows while it runs; leave out its \
-             [[event]] and `start`, or use the simulator"
-        ));
-    }
-    if let Some(link) = scenario.links.iter().find(|link| link.strips != Strips::Nothing) {
-        let name = &link.name;
-        return Some(format!(
-            "link {name}: the emulator removes no options; leave out `strips`, or use the simulator"
+            "connection {name}: subflow {subflow} is announced; the kernel's path manager can change only subflows that the \
+             client opens by itself: leave out its [[event]] or its `announced`, or use the simulator"
         ));
     }
     if let Some(flow) = scenario.connections.iter().find(|flow| flow.transport.recovery == Recovery::Tahoe) {
@@ -28,12 +26,6 @@ pub(super) fn mechanics(scenario: &Scenario) -> Option<String> {
 
 fn of_connection(connection: &Connection) -> Option<String> {
     let (name, transport) = (&connection.name, &connection.transport);
-    if connection.subflows.iter().any(|subflow| subflow.announced) {
-        return Some(format!(
-            "connection {name}: its subflows all lead to one address of the server, so none is announced; leave out \
-             `announced`"
-        ));
-    }
     let keys = [
         ("opportunistic_retransmission", transport.opportunistic_retransmission),
         ("penalisation", transport.penalisation),

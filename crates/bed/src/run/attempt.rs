@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, path::Path};
 
 use anabranch_kernel::Attached;
 use anabranch_record::model::{Environment, Measurements};
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::{model::Scenario, workload};
 
 use super::{
-    Options, kernel_release, latencies, observe::Observer, senders::Senders, validity::lateness_bound,
+    Options, director::Director, kernel_release, latencies, observe::Observer, relays, senders::Senders,
+    validity::lateness_bound,
 };
 use crate::{
     BedError, Nanos, clock,
@@ -20,6 +21,8 @@ use crate::{
 
 /// From the start of the threads to the scenario's time 0: long enough that all of them wait for it.
 const LEAD: Nanos = 100_000_000;
+/// The same for each connection, whose sockets and threads have to be made.
+const LEAD_OF_CONNECTION: Nanos = 1_000_000;
 /// An interrupt is seen at the latest after this.
 const ATTENTION: Nanos = 50_000_000;
 /// The capture's name in the run folder.
@@ -41,30 +44,37 @@ pub(super) fn run(
     place: &Place<'_>,
     tell: &mut dyn FnMut(Nanos),
 ) -> Result<Measurements, BedError> {
+    let scenario = &*workload::expand(scenario, seed);
     let plan = plan(scenario, seed, options.source)?;
     let lab = Lab::build(&plan, place.session)?;
     let _algorithms = load(&plan)?;
-    let zero = clock::monotonic() + LEAD;
+    let zero = clock::monotonic() + LEAD + LEAD_OF_CONNECTION * plan.connections.len() as Nanos;
     let (tap, capture) = options.capture.then(|| begin_capture(&plan, place.scratch)).transpose()?.unzip();
     let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;
+    let director = Director::start(&plan, &lab.hosts, zero)?;
     let mut observer = Observer::new(scenario, &plan, &lab.hosts)?;
     while let Some(due) = observer.due() {
         pause_until(zero + due, place.interrupt)?;
         observer.look(clock::monotonic() - zero, senders.applications(), &network);
         tell(due);
     }
+    let events_late = director.map(Director::end).transpose()?;
     let verdict = observer.judge()?;
     let unopened = observer.unopened();
     let mut measured = observer.measurements();
     let outcomes = senders.end(scenario, &mut measured)?;
     latencies::add(scenario, &outcomes, &mut measured);
+    relays::add(scenario, &outcomes, &mut measured);
     let report = network.stop()?;
     let mut judge = Judge { invalid: verdict.invalid, notes: plan.notes.clone(), facts: BTreeMap::new() };
     judge.notes.extend(unopened);
     judge.network(&report, lateness_bound(scenario, &plan));
     judge.devices(&plan, &lab.device_drops()?);
     judge.applications(scenario, &outcomes);
+    if let Some(late) = events_late {
+        judge.fact("event_lateness_max_us", late as f64 / 1e3);
+    }
     if let Some(capture) = capture {
         judge.capture(capture, &mut measured)?;
     }

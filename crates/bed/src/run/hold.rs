@@ -1,6 +1,6 @@
 //! Hosts and links of a scenario without its traffic, for whatever the user wants to run there.
 
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::{model::Scenario, workload};
 
 use super::attempt::{emulate, load, pause_until};
 use crate::{
@@ -14,7 +14,8 @@ use crate::{
 const FOR_EVER: u64 = u64::MAX;
 
 /// Builds hosts and links, registers the congestion controls, and keeps all of it until the interrupt. `ready` gets
-/// the plan and the namespaces' names, in the plan's order, once everything is there.
+/// the scenario with its workloads as connections, the plan and the namespaces' names, in the plan's order, once
+/// everything is there.
 ///
 /// # Errors
 /// Any [`BedError`] but [`BedError::Interrupted`].
@@ -23,14 +24,15 @@ pub fn hold(
     seed: u64,
     session: &Session,
     interrupt: &Interrupt,
-    ready: impl FnOnce(&Plan, &[String]),
+    ready: impl FnOnce(&Scenario, &Plan, &[String]),
 ) -> Result<Report, BedError> {
+    let scenario = &*workload::expand(scenario, seed);
     let plan = plan(scenario, seed, CongestionSource::Bpf)?;
     let lab = Lab::build(&plan, session)?;
     let _algorithms = load(&plan)?;
     let network = emulate(scenario, seed, &plan, &lab, None)?.start(clock::monotonic())?;
     let names: Vec<String> = lab.hosts.iter().map(|host| host.name().to_owned()).collect();
-    ready(&plan, &names);
+    ready(scenario, &plan, &names);
     match pause_until(FOR_EVER, interrupt) {
         Err(BedError::Interrupted { .. }) | Ok(()) => network.stop(),
         Err(error) => Err(error),

@@ -1,9 +1,11 @@
 //! Runs of a scenario on the kernel, from plan to run folder.
 
 mod attempt;
+mod director;
 mod hold;
 mod latencies;
 mod observe;
+mod relays;
 mod senders;
 pub mod validity;
 
@@ -18,7 +20,8 @@ use std::{
 use anabranch_record::{Begin, Identity, RunFolder, Staging, begin_with};
 use anabranch_scenario::{
     Loaded,
-    model::{Connection, Scenario, Traffic},
+    model::{Connection, Direction, Scenario, Traffic},
+    workload,
 };
 
 use crate::{
@@ -99,7 +102,7 @@ impl<'a> Batch<'a> {
         mut overrides: BTreeMap<String, String>,
         options: Options,
     ) -> Result<Self, BedError> {
-        plan(&loaded.scenario, 1, options.source)?;
+        plan(&workload::expand(&loaded.scenario, 1), 1, options.source)?;
         if options.application == Application::Iperf3 {
             check_iperf3(&loaded.scenario)?;
         }
@@ -180,11 +183,14 @@ impl<'a> Batch<'a> {
 
 /// Refuses traffic that iperf3 does not know.
 fn check_iperf3(scenario: &Scenario) -> Result<(), BedError> {
-    let knows = |of: &Connection| matches!(of.traffic, Traffic::Ftp { .. } | Traffic::File { .. });
+    let knows = |of: &Connection| {
+        matches!(of.traffic, Traffic::Ftp { .. } | Traffic::File { .. })
+            && of.traffic.direction() == Direction::Upload
+    };
     match scenario.connections.iter().find(|connection| !knows(connection)) {
         None => Ok(()),
         Some(connection) => Err(BedError::Input(format!(
-            "--application iperf3: connection {}: iperf3 knows ftp and file; expected --application own",
+            "--application iperf3: connection {}: iperf3 is used for ftp and file upwards; expected --application own",
             connection.name
         ))),
     }

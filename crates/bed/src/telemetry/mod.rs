@@ -10,6 +10,7 @@ mod diag;
 pub mod energy;
 mod host_memory;
 mod layout;
+mod links;
 pub mod memory;
 pub mod mib;
 mod readings;
@@ -17,6 +18,7 @@ pub mod sampler;
 pub mod sockets;
 mod subflow;
 mod summary;
+mod workload;
 
 pub use diag::{SocketDiag, SocketMemory};
 pub use energy::EnergySampler;

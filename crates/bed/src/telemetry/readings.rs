@@ -21,10 +21,12 @@ pub struct Readings {
 /// A connection at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConnectionReading {
-    /// The client's socket, as long as it is open.
+    /// The socket of the end that sends (of two the one that sends more), as long as it is open.
     pub sender: Option<Sample>,
     /// Bytes that the applications have got, in order.
     pub delivered_bytes: u64,
+    /// Of these, the ones that the client has got.
+    pub downloaded_bytes: u64,
     /// When the client began to connect.
     pub opened_at: Option<Nanos>,
     /// When the last byte of a file was delivered.

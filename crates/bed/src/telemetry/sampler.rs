@@ -9,14 +9,15 @@
 //! `out_of_order_max_bytes` of a connection, nor `reinjections` in segments: `reinjected_bytes` takes its place.
 
 use anabranch_record::model::{Scope, Series, Summary};
-use anabranch_scenario::model::{Measure, Protocol, QueueLimit, Scenario};
+use anabranch_scenario::model::{Direction, Measure, Protocol, Scenario, Strips};
 
 use super::{
     Sample, SubflowSample,
     host_memory::HostMemory,
+    links::{Link, links_of},
     readings::{ConnectionReading, DatagramReading, LinkReading, Readings},
     subflow::{Totals, Track},
-    summary,
+    summary, workload,
 };
 use crate::{Nanos, plan::Plan};
 
@@ -41,7 +42,7 @@ const SUBFLOW_SERIES: [&str; 14] = [
 ];
 const CONNECTION_SERIES: [&str; 3] = ["goodput_bps", "receive_memory_bytes", "send_memory_bytes"];
 
-type Points = Vec<(Nanos, f64)>;
+pub(super) type Points = Vec<(Nanos, f64)>;
 
 /// A mean over readings.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +52,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    fn add(&mut self, value: f64) {
+    pub(super) fn add(&mut self, value: f64) {
         self.sum += value;
         self.n += 1;
     }
@@ -65,7 +66,9 @@ impl Mean {
 #[derive(Clone, Debug)]
 pub(super) struct Subflow {
     pub(super) name: String,
+    /// The client's, wherever the data come from.
     address: std::net::IpAddr,
+    /// The way of the data, in the plan.
     path: usize,
     pub(super) track: Track,
     series: [Points; SUBFLOW_SERIES.len()],
@@ -78,25 +81,19 @@ pub(super) struct Subflow {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) name: String,
+    /// The workload of which it is a member; then it is measured with the others.
+    pub(super) member_of: Option<String>,
     pub(super) is_mptcp: bool,
-    has_fallen_back: bool,
+    /// Both ends send.
+    pub(super) is_mutual: bool,
+    pub(super) has_fallen_back: bool,
+    /// Whether that is told as a figure.
+    pub(super) may_fall_back: bool,
     pub(super) subflows: Vec<Subflow>,
-    series: [Points; CONNECTION_SERIES.len()],
+    pub(super) series: [Points; CONNECTION_SERIES.len()],
     last_delivered: u64,
-    pub(super) completion: Option<Nanos>,
-}
-
-/// A link whose queue is looked at.
-#[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub(super) name: String,
-    /// Index into [`Readings::links`].
-    pub(super) position: usize,
-    pub(super) rate_bps: u64,
-    /// Whether the queue may mark packets.
-    pub(super) marks: bool,
-    series: Points,
-    pub(super) queue: Mean,
+    pub(super) opened_at: Option<Nanos>,
+    pub(super) completed_at: Option<Nanos>,
 }
 
 /// What has been counted up to some moment.
@@ -105,6 +102,7 @@ pub(super) struct Counts {
     pub(super) at: Nanos,
     /// Per connection.
     pub(super) delivered_bytes: Vec<u64>,
+    pub(super) downloaded_bytes: Vec<u64>,
     pub(super) reinjected_bytes: Vec<Option<u64>>,
     /// Per connection and subflow: totals, and packets lost.
     pub(super) subflows: Vec<Vec<(Totals, u64)>>,
@@ -118,6 +116,7 @@ impl Counts {
         Self {
             at: 0,
             delivered_bytes: vec![0; self.delivered_bytes.len()],
+            downloaded_bytes: vec![0; self.downloaded_bytes.len()],
             reinjected_bytes: self.reinjected_bytes.iter().map(|known| known.map(|_| 0)).collect(),
             subflows: self.subflows.iter().map(|of| vec![Default::default(); of.len()]).collect(),
             datagrams: vec![DatagramReading::default(); self.datagrams.len()],
@@ -135,7 +134,7 @@ pub struct Sampler {
     pub(super) links: Vec<Link>,
     /// If the scenario asks for it.
     pub(super) memory: Option<HostMemory>,
-    measure: Measure,
+    pub(super) measure: Measure,
     duration: Nanos,
     interval: Nanos,
     next: Nanos,
@@ -150,39 +149,17 @@ fn seconds(time: Nanos) -> f64 {
     time as f64 / 1e9
 }
 
-fn links_of(scenario: &Scenario) -> Vec<Link> {
-    let link = |name, position, rate_bps, marks| Link {
-        name,
-        position,
-        rate_bps,
-        marks,
-        series: Points::new(),
-        queue: Mean::default(),
-    };
-    let mut links = Vec::new();
-    for (index, model) in scenario.links.iter().enumerate() {
-        for (direction, wire, suffix) in [(0, &model.forward, ""), (1, &model.reverse, "/reverse")] {
-            if wire.queue != QueueLimit::Unlimited {
-                let (name, marks) = (format!("{}{suffix}", model.name), wire.discipline.marks());
-                links.push(link(name, 2 * index + direction, wire.rate_bps, marks));
-            }
-        }
-    }
-    for (index, medium) in scenario.media.iter().enumerate() {
-        links.push(link(medium.name.clone(), 2 * scenario.links.len() + index, medium.rate_bps, false));
-    }
-    links
-}
-
 impl Sampler {
     /// For one run of `scenario`, built as `plan` says.
     pub fn new(scenario: &Scenario, plan: &Plan) -> Self {
         let connections = scenario.connections.iter().zip(&plan.connections).map(|(model, plan)| {
             let ends = plan.client_addresses.iter().zip(&plan.paths);
+            // The way back of a path lies behind it.
+            let way = model.traffic.data_side();
             let subflow = |(model, (&address, &path)): (&anabranch_scenario::model::Subflow, _)| Subflow {
                 name: model.name.clone(),
                 address,
-                path,
+                path: path + way,
                 track: Track::default(),
                 series: Default::default(),
                 last_acked: 0,
@@ -191,12 +168,17 @@ impl Sampler {
             };
             Connection {
                 name: model.name.clone(),
+                member_of: model.member_of.clone(),
                 is_mptcp: model.protocol == Protocol::Mptcp,
+                is_mutual: model.traffic.direction() == Direction::Both,
                 has_fallen_back: false,
+                may_fall_back: model.protocol == Protocol::Mptcp
+                    && scenario.links.iter().any(|link| link.strips != Strips::Nothing),
                 subflows: model.subflows.iter().zip(ends).map(subflow).collect(),
                 series: Default::default(),
                 last_delivered: 0,
-                completion: None,
+                opened_at: None,
+                completed_at: None,
             }
         });
         let interval = match scenario.measure.interval {
@@ -240,7 +222,9 @@ impl Sampler {
 
     /// Subflows that the kernel has not opened so far, by the names of connection and subflow.
     pub fn unopened(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.connections.iter().flat_map(|connection| {
+        // Nobody expects a flow to live long enough for all of its subflows.
+        let alone = self.connections.iter().filter(|connection| connection.member_of.is_none());
+        alone.flat_map(|connection| {
             let unopened = connection.subflows.iter().filter(|subflow| !subflow.track.has_been_open());
             unopened.map(|subflow| (connection.name.as_str(), subflow.name.as_str()))
         })
@@ -281,6 +265,7 @@ impl Sampler {
         Counts {
             at: now,
             delivered_bytes: readings.connections.iter().map(|of| of.delivered_bytes).collect(),
+            downloaded_bytes: readings.connections.iter().map(|of| of.downloaded_bytes).collect(),
             reinjected_bytes: readings
                 .connections
                 .iter()
@@ -355,7 +340,8 @@ impl Sampler {
     /// The series, in the simulator's order; the kernel's own follow those that both have.
     pub fn series(self) -> Vec<Series> {
         let mut all = Vec::new();
-        for connection in self.connections {
+        all.extend(workload::series(&self.connections));
+        for connection in self.connections.into_iter().filter(|connection| connection.member_of.is_none()) {
             let scope = Scope::Connection(connection.name.clone());
             let own = CONNECTION_SERIES.into_iter().zip(connection.series);
             all.extend(own.map(|(metric, points)| Series { scope: scope.clone(), metric, points }));
@@ -388,8 +374,7 @@ struct Moment {
 
 impl Connection {
     fn update(&mut self, reading: &ConnectionReading) {
-        let opened_and_completed = reading.completed_at.zip(reading.opened_at);
-        self.completion = opened_and_completed.map(|(completed, opened)| completed - opened);
+        (self.opened_at, self.completed_at) = (reading.opened_at, reading.completed_at);
         for subflow in &mut self.subflows {
             subflow.update(reading.sender.as_ref());
         }
@@ -401,16 +386,28 @@ impl Connection {
     fn sample(&mut self, moment: &Moment, reading: &ConnectionReading, lost: &[u64]) {
         let bytes = reading.delivered_bytes - self.last_delivered;
         self.last_delivered = reading.delivered_bytes;
-        let memory = reading.memory_of_both_ends();
+        let alone = self.member_of.is_none();
+        let memory = reading.memory_of_both_ends().filter(|_| alone);
         let values = [
             Some(bytes as f64 * 8.0 / moment.since_s),
             memory.map(|of| of.receive_bytes as f64),
             memory.map(|of| of.send_bytes as f64),
         ];
         moment.push(&mut self.series, values);
-        for subflow in &mut self.subflows {
+        for subflow in self.subflows.iter_mut().filter(|_| alone) {
             subflow.sample(moment, lost[subflow.path]);
         }
+    }
+
+    /// From opening to completion.
+    pub(super) fn completion(&self) -> Option<Nanos> {
+        let (opened, completed) = self.opened_at.zip(self.completed_at)?;
+        Some(completed - opened)
+    }
+
+    /// Whether another one is a member of the same workload.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        self.member_of.is_some() && self.member_of == other.member_of
     }
 }
 
@@ -418,7 +415,9 @@ impl Subflow {
     fn update(&mut self, sample: Option<&Sample>) {
         match sample {
             Some(sample) => {
-                let ours = |subflow: &&SubflowSample| subflow.local.ip() == self.address;
+                let ours = |subflow: &&SubflowSample| {
+                    [subflow.local, subflow.remote].iter().any(|end| end.ip() == self.address)
+                };
                 self.track.update(sample.subflows.iter().filter(ours));
             }
             None => self.track.lose_sight(),

@@ -5,6 +5,7 @@ use anabranch_record::model::{Figure, Scope, Summary};
 use super::{
     sampler::{Connection, Counts, Sampler, Subflow},
     subflow::Totals,
+    workload,
 };
 use crate::Nanos;
 
@@ -36,10 +37,14 @@ pub(super) fn summary(sampler: &Sampler, begin: &Counts, end: &Counts, packet_ho
     let mut all = Vec::new();
     let mut goodputs = Vec::new();
     for (index, connection) in sampler.connections.iter().enumerate() {
+        if connection.member_of.is_some() {
+            continue;
+        }
         let bytes = end.delivered_bytes[index] - begin.delivered_bytes[index];
         goodputs.push(bytes as f64 * 8.0 / window_s);
         connection_figures(&mut all, connection, index, (begin, end), window_s);
     }
+    goodputs.extend(workload::figures(&mut all, sampler, (begin, end), window_s));
     for (index, name) in sampler.datagrams.iter().enumerate() {
         let (begin, end) = (begin.datagrams[index], end.datagrams[index]);
         let mut figures = Figures { all: &mut all, scope: Scope::Connection(name.clone()) };
@@ -102,7 +107,13 @@ fn connection_figures(
     let bytes = end.delivered_bytes[index] - begin.delivered_bytes[index];
     figures.add("goodput_bps", bytes as f64 * 8.0 / window_s);
     figures.add("bytes_delivered", bytes as f64);
-    figures.add_some("completion_s", connection.completion.map(seconds));
+    if connection.is_mutual {
+        let down = end.downloaded_bytes[index] - begin.downloaded_bytes[index];
+        for (metric, bytes) in [("goodput_up_bps", bytes - down), ("goodput_down_bps", down)] {
+            figures.add(metric, bytes as f64 * 8.0 / window_s);
+        }
+    }
+    figures.add_some("completion_s", connection.completion().map(seconds));
     let windows = begin.subflows[index].iter().zip(&end.subflows[index]);
     let windows: Vec<Window> = windows.map(|(&begin, &end)| [begin, end]).collect();
     let sent: u64 = windows.iter().map(|window| difference(window, |of| of.packets)).sum();
@@ -115,6 +126,9 @@ fn connection_figures(
     if let Some(end) = end.reinjected_bytes[index] {
         let begin = begin.reinjected_bytes[index].unwrap_or(0);
         figures.add("reinjected_bytes", (end - begin) as f64);
+    }
+    if connection.may_fall_back {
+        figures.add("fallback", f64::from(u8::from(connection.has_fallen_back)));
     }
     for (subflow, window) in connection.subflows.iter().zip(&windows) {
         let scope = Scope::Subflow(connection.name.clone(), subflow.name.clone());

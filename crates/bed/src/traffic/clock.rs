@@ -88,7 +88,7 @@ impl Stop {
     pub(super) fn wait_until(&self, time: Nanos) -> Wake {
         let left = self.clock.until(time);
         if left > ATTENTION_NS {
-            self.poll(None, Some(time.saturating_sub(ATTENTION_NS / 2)));
+            self.poll([], Some(time.saturating_sub(ATTENTION_NS / 2)));
         }
         if self.is_raised() {
             return Wake::Stopped;
@@ -106,12 +106,21 @@ impl Stop {
         events: PollFlags,
         time: Option<Nanos>,
     ) -> Wake {
-        self.poll(Some(PollFd::new(descriptor, events)), time)
+        self.poll([PollFd::new(descriptor, events)], time)
     }
 
-    fn poll(&self, descriptor: Option<PollFd<'_>>, time: Option<Nanos>) -> Wake {
+    /// The same for several.
+    pub(super) fn wait_for_any<'a>(
+        &'a self,
+        descriptors: impl IntoIterator<Item = (BorrowedFd<'a>, PollFlags)>,
+        time: Option<Nanos>,
+    ) -> Wake {
+        self.poll(descriptors.into_iter().map(|(descriptor, events)| PollFd::new(descriptor, events)), time)
+    }
+
+    fn poll<'a>(&'a self, descriptors: impl IntoIterator<Item = PollFd<'a>>, time: Option<Nanos>) -> Wake {
         let mut watched = vec![PollFd::new(self.event.as_fd(), PollFlags::POLLIN)];
-        watched.extend(descriptor);
+        watched.extend(descriptors);
         loop {
             if self.is_raised() {
                 return Wake::Stopped;

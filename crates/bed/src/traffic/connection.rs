@@ -1,75 +1,100 @@
-//! The two ends of a TCP or MPTCP connection: one sends, the other receives and checks every byte.
+//! The two ends of a TCP or MPTCP connection: which of them sends, receives or answers, and when.
 //!
-//! Data flow one way only, but for answers (`exchange.rs`): when both ends of an MPTCP connection send before it is fully established, Linux
-//! 6.18 can lose some.
+//! When both ends of an MPTCP connection send before it is fully established, Linux 6.18 can lose some. So where the
+//! acceptor sends without being asked, the opener first says one byte, and the acceptor begins when it has got it; if both
+//! send, the opener begins when the first byte has come back. That byte counts nowhere. In the simulator the opener begins at
+//! once: here a transfer in both directions lags behind by a round trip. Nor does an end of such a transfer close its way
+//! when it has written all: once one way of an MPTCP connection has ended, Linux 6.18 is slow on the other.
 
 use std::{
     io::{self, ErrorKind, Read as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr},
     os::fd::{AsFd as _, AsRawFd as _},
-    sync::atomic::Ordering,
+    thread,
 };
 
-use anabranch_draw::{Departures, Rng, Streams};
-use anabranch_scenario::model::{self, Traffic};
+use anabranch_draw::Streams;
+use anabranch_scenario::model::{self, Direction, Traffic};
 use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
     clock::{Stop, Wake},
     exchange::Exchange,
-    pattern,
     state::ConnectionState,
+    transfer::{self, End, Source, passes},
 };
 use crate::{BedError, Nanos, host::Namespace, plan::ConnectionPlan};
 
-/// What the sender of a connection does, and when.
+/// What the ends of a connection do, and when.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     open_at: Nanos,
     from: SocketAddr,
     to: SocketAddr,
-    file_bytes: Option<u64>,
-    stop_at: Option<Nanos>,
-    source: Option<Source>,
-    exchange: Option<Exchange>,
+    direction: Direction,
+    /// Whether the opener says a byte before the other end may send.
+    greets: bool,
+    work: Work,
 }
 
-/// An application that writes now and then.
+/// What an end that sends does.
 #[derive(Clone, Debug)]
-struct Source {
-    model: model::Source,
-    end: Nanos,
-    rng: Rng,
+enum Work {
+    /// As much as the kernel takes: so many bytes if it is a file, until a time if there is one.
+    Bulk {
+        bytes: Option<u64>,
+        stop_at: Option<Nanos>,
+    },
+    Source(Source),
+    Exchange(Exchange),
 }
+
+/// What the opener says so that the other end may send.
+const GREETING: u8 = b'.';
 
 impl Task {
     pub(super) fn new(
         plan: &ConnectionPlan,
         model: &model::Connection,
+        carried_bytes: Option<u64>,
         duration: Nanos,
         streams: Streams,
     ) -> Self {
         let end = model.traffic.stop().unwrap_or(duration).min(duration);
-        let exchange = Exchange::new(model, end, streams);
-        let (file_bytes, stop_at, source) = match model.traffic {
-            Traffic::Ftp { stop, .. } => (None, stop, None),
-            Traffic::File { bytes, .. } => (Some(bytes), None, None),
+        let work = match model.traffic {
+            Traffic::Ftp { stop, .. } => Work::Bulk { bytes: None, stop_at: stop },
+            Traffic::File { .. } | Traffic::Relayed => Work::Bulk { bytes: carried_bytes, stop_at: None },
             Traffic::Source(source) => {
-                let rng = model.application_draws(streams);
-                (None, None, Some(Source { model: source, end, rng }))
+                Work::Source(Source::new(source, end, model.application_draws(streams)))
             }
-            Traffic::Telemetry(_) | Traffic::Request(_) => (None, None, None),
-            Traffic::Flows(_) | Traffic::Relayed => unreachable!("the plan refuses it"),
+            Traffic::Telemetry(_) | Traffic::Request(_) => {
+                Work::Exchange(Exchange::new(model, end, streams).expect("these have answers"))
+            }
+            Traffic::Flows(_) => unreachable!("there is no plan with it"),
         };
         Self {
             open_at: plan.open_at,
             from: SocketAddr::new(plan.client_addresses[0], 0),
             to: SocketAddr::new(plan.server_address, plan.port),
-            file_bytes,
-            stop_at,
-            source,
-            exchange,
+            direction: model.traffic.direction(),
+            greets: model.protocol == model::Protocol::Mptcp && model.traffic.acceptor_speaks_first(),
+            work,
+        }
+    }
+
+    /// Whether both ends send what they have, not asked by the other.
+    fn is_mutual(&self) -> bool {
+        self.direction == Direction::Both && !matches!(self.work, Work::Exchange(_))
+    }
+
+    /// Notes the time if a file has just been read to its end.
+    pub(super) fn look_for_completion(&self, end: End<'_>, stop: &Stop) {
+        let Work::Bulk { bytes: Some(bytes), .. } = self.work else { return };
+        // Each way is counted before both are looked at, so that one of two readers finds the file complete.
+        let is_whole = |of: End<'_>| of.delivered_bytes() >= bytes;
+        if is_whole(end) && (self.direction != Direction::Both || is_whole(end.other_way())) {
+            end.connection.completed.set(stop.clock().now());
         }
     }
 }
@@ -140,41 +165,32 @@ fn listen(plan: &ConnectionPlan, protocol: model::Protocol) -> io::Result<Socket
     Ok(listener)
 }
 
-/// The sending end, from the opening to the end of the run.
-pub(super) fn send(connection: &ConnectionState, task: &Task, stop: &Stop) {
+/// The opener, until it has nothing left to do or the run ends.
+pub(super) fn open(connection: &ConnectionState, task: &Task, stop: &Stop) {
     if stop.wait_until(task.open_at) == Wake::Stopped {
         return;
     }
     connection.opened.set(stop.clock().now());
-    let socket = &connection.client;
-    match connect(socket, task, stop) {
-        Ok(Wake::Stopped) => return,
-        Ok(_) => connection.established.set(stop.clock().now()),
+    let begun = connect(&connection.client, task, stop).and_then(|wake| {
+        if wake != Wake::Stopped {
+            connection.established.set(stop.clock().now());
+            if task.greets {
+                return greet(&connection.client, task, stop);
+            }
+        }
+        Ok(wake)
+    });
+    match begun {
+        Ok(Wake::Stopped) => {}
+        Ok(_) => work(End::opener(connection), task, stop),
         Err(error) => {
             let (from, to) = (task.from.ip(), task.to);
-            return connection.fail(format!("connecting from {from} to {to}: {error}"));
+            connection.fail(format!("connecting from {from} to {to}: {error}"));
         }
-    }
-    let written = match (&task.source, &task.exchange) {
-        (Some(source), _) => write_now_and_then(connection, source, stop),
-        (None, Some(exchange)) => exchange.ask(connection, stop),
-        (None, None) => write(connection, task, stop),
-    };
-    let ended = written.and_then(|wake| {
-        if wake == Wake::Stopped {
-            return Ok(());
-        }
-        socket.shutdown(Shutdown::Write)?;
-        // No event is asked for, so that only an error ends this before the run does.
-        stop.wait_for(socket.as_fd(), PollFlags::empty(), None);
-        socket.take_error()?.map_or(Ok(()), Err)
-    });
-    if let Err(error) = ended {
-        connection.fail(format!("sending, after {} bytes: {error}", connection.written_bytes()));
     }
 }
 
-fn connect(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
+pub(super) fn connect(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
     socket.bind(&task.from.into())?;
     match socket.connect(&task.to.into()) {
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
@@ -188,83 +204,34 @@ fn connect(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
     Ok(wake)
 }
 
-/// Writes until there is no more to write: [`Wake::Due`], or the applications are to end: [`Wake::Stopped`].
-fn write(connection: &ConnectionState, task: &Task, stop: &Stop) -> io::Result<Wake> {
-    let mut written = 0;
-    loop {
-        let left = task.file_bytes.map_or(u64::MAX, |bytes| bytes - written);
-        if left == 0 || task.stop_at.is_some_and(|time| stop.clock().now() >= time) {
-            return Ok(Wake::Due);
-        }
-        if stop.is_raised() {
-            return Ok(Wake::Stopped);
-        }
-        let length = left.min(pattern::LONGEST as u64) as usize;
-        match connection.client.send(pattern::piece(written, length)) {
-            Ok(bytes) => {
-                written += bytes as u64;
-                connection.written.store(written, Ordering::Release);
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                stop.wait_for(connection.client.as_fd(), PollFlags::POLLOUT, task.stop_at);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+/// Lets the other end send; if the opener is to send too, it waits for the first byte that comes back.
+fn greet(socket: &Socket, task: &Task, stop: &Stop) -> io::Result<Wake> {
+    let sent = socket.send(&[GREETING])?;
+    assert_eq!(sent, 1, "a send buffer that is empty takes a byte");
+    match task.direction {
+        Direction::Both => Ok(stop.wait_for(socket.as_fd(), PollFlags::POLLIN, None)),
+        Direction::Upload | Direction::Download => Ok(Wake::Ready),
     }
 }
 
-/// Writes when the source is due, as soon as the kernel takes it; otherwise as [`write`].
-fn write_now_and_then(connection: &ConnectionState, source: &Source, stop: &Stop) -> io::Result<Wake> {
-    let Source { model, end, rng } = source;
-    let interval = [(stop.clock().now(), *end)];
-    let mut due_bytes = 0;
-    for due in Departures::new(interval, model.gap(), model.pattern, || rng.clone()) {
-        if stop.wait_until(due) == Wake::Stopped {
-            return Ok(Wake::Stopped);
-        }
-        due_bytes += u64::from(model.write_bytes);
-        if write_up_to(connection, due_bytes, stop)? == Wake::Stopped {
-            return Ok(Wake::Stopped);
-        }
-    }
-    Ok(Wake::Due)
-}
-
-/// Writes until `bytes` in all are written, or the applications are to end.
-pub(super) fn write_up_to(connection: &ConnectionState, bytes: u64, stop: &Stop) -> io::Result<Wake> {
-    let mut written = connection.written_bytes();
-    while written < bytes {
-        if stop.is_raised() {
-            return Ok(Wake::Stopped);
-        }
-        let length = (bytes - written).min(pattern::LONGEST as u64) as usize;
-        match connection.client.send(pattern::piece(written, length)) {
-            Ok(sent) => {
-                written += sent as u64;
-                connection.written.store(written, Ordering::Release);
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                stop.wait_for(connection.client.as_fd(), PollFlags::POLLOUT, None);
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(Wake::Due)
-}
-
-/// The receiving end, until the sender has ended or the run does.
-pub(super) fn receive(connection: &ConnectionState, task: &Task, stop: &Stop) {
-    if let Err(error) = accept_and_read(connection, task, stop) {
-        connection.fail(format!("receiving, after {} bytes: {error}", connection.delivered_bytes()));
+/// The acceptor, until it has nothing left to do or the run ends.
+pub(super) fn accept(connection: &ConnectionState, task: &Task, stop: &Stop) {
+    match take(connection, task, stop) {
+        Ok(Some(socket)) => work(End::acceptor(connection, socket), task, stop),
+        Ok(None) => {}
+        Err(error) => connection.fail(format!("accepting: {error}")),
     }
 }
 
-fn accept_and_read(connection: &ConnectionState, task: &Task, stop: &Stop) -> io::Result<()> {
+/// Accepts the connection, and what the opener says first.
+pub(super) fn take<'a>(
+    connection: &'a ConnectionState,
+    task: &Task,
+    stop: &Stop,
+) -> io::Result<Option<&'a Socket>> {
     let socket = loop {
         if stop.wait_for(connection.listener.as_fd(), PollFlags::POLLIN, None) == Wake::Stopped {
-            return Ok(());
+            return Ok(None);
         }
         match connection.listener.accept() {
             Ok((socket, _)) => break connection.server.get_or_init(|| socket),
@@ -274,47 +241,80 @@ fn accept_and_read(connection: &ConnectionState, task: &Task, stop: &Stop) -> io
         }
     };
     socket.set_nonblocking(true)?;
-    let mut buffer = vec![0; 2 * pattern::LONGEST];
-    let mut delivered = 0;
-    let mut answerer = task.exchange.as_ref().map(Exchange::answerer);
-    while !stop.is_raised() {
-        match (&mut &*socket).read(&mut buffer) {
-            Ok(0) => return ended(connection, delivered),
-            Ok(bytes) => {
-                let now = stop.clock().now();
-                pattern::check(delivered, &buffer[..bytes])
-                    .map_err(|wrong| io::Error::new(ErrorKind::InvalidData, wrong.to_string()))?;
-                delivered += bytes as u64;
-                connection.delivered.store(delivered, Ordering::Release);
-                if task.file_bytes == Some(delivered) {
-                    connection.completed.set(now);
-                }
-                if let Some(answerer) = &mut answerer {
-                    answerer.answer(socket, delivered, stop)?;
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                stop.wait_for(socket.as_fd(), PollFlags::POLLIN, None);
-            }
+    let greeted = if task.greets { wait_for_greeting(socket, stop)? } else { Wake::Ready };
+    Ok((greeted == Wake::Ready).then_some(socket))
+}
+
+fn wait_for_greeting(socket: &Socket, stop: &Stop) -> io::Result<Wake> {
+    loop {
+        if stop.wait_for(socket.as_fd(), PollFlags::POLLIN, None) == Wake::Stopped {
+            return Ok(Wake::Stopped);
+        }
+        match (&mut &*socket).read(&mut [0]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => return Ok(Wake::Ready),
             Err(error) if passes(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(())
 }
 
-/// The sender has ended: nothing of what it wrote may be missing.
-fn ended(connection: &ConnectionState, delivered: u64) -> io::Result<()> {
-    let written = connection.written_bytes();
-    if delivered == written {
-        return Ok(());
+/// What an end does once it is connected.
+fn work(end: End<'_>, task: &Task, stop: &Stop) {
+    if let Work::Exchange(exchange) = &task.work {
+        return if end.is_opener() { send(end, task, stop) } else { answer(end, exchange, stop) };
     }
-    let text = format!("the connection has ended, but {written} bytes were written");
-    Err(io::Error::new(ErrorKind::UnexpectedEof, text))
+    match (task.direction, end.is_opener()) {
+        (Direction::Upload, true) | (Direction::Download, false) => send(end, task, stop),
+        (Direction::Upload, false) | (Direction::Download, true) => receive(end, task, stop),
+        (Direction::Both, _) => thread::scope(|scope| {
+            let reader = thread::Builder::new().name("bed-both".to_owned());
+            match reader.spawn_scoped(scope, || receive(end, task, stop)) {
+                Ok(_) => send(end, task, stop),
+                Err(error) => end.connection.fail(format!("starting a thread to receive: {error}")),
+            }
+        }),
+    }
 }
 
-fn passes(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+fn send(end: End<'_>, task: &Task, stop: &Stop) {
+    let written = match &task.work {
+        Work::Bulk { bytes, stop_at } => transfer::write(end, *bytes, *stop_at, stop),
+        Work::Source(source) => transfer::write_now_and_then(end, source, stop),
+        Work::Exchange(exchange) => exchange.ask(end, stop),
+    };
+    let ended = written.and_then(|wake| {
+        if wake == Wake::Stopped {
+            return Ok(());
+        }
+        if !task.is_mutual() {
+            end.socket.shutdown(Shutdown::Write)?;
+        }
+        // No event is asked for, so that only an error or the other end's close ends this before the run does.
+        stop.wait_for(end.socket.as_fd(), PollFlags::empty(), None);
+        end.socket.take_error()?.map_or(Ok(()), Err)
+    });
+    if let Err(error) = ended {
+        end.connection.fail(format!("sending, after {} bytes: {error}", end.written_bytes()));
+    }
+}
+
+fn receive(end: End<'_>, task: &Task, stop: &Stop) {
+    read(end, stop, || {
+        task.look_for_completion(end, stop);
+        Ok(())
+    });
+}
+
+fn answer(end: End<'_>, exchange: &Exchange, stop: &Stop) {
+    let mut answerer = exchange.answerer();
+    read(end, stop, || answerer.answer(end, stop));
+}
+
+fn read(end: End<'_>, stop: &Stop, after: impl FnMut() -> io::Result<()>) {
+    if let Err(error) = transfer::read_all(end, stop, after) {
+        end.connection.fail(format!("receiving, after {} bytes: {error}", end.delivered_bytes()));
+    }
 }
 
 /// Resets the connection, so that nothing of it is left in the namespaces.

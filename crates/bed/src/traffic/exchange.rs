@@ -6,20 +6,18 @@
 
 use std::{
     collections::VecDeque,
-    io::{self, ErrorKind, Read as _},
+    io::{self, ErrorKind},
     os::fd::AsFd as _,
-    sync::atomic::Ordering,
 };
 
 use anabranch_link::{Rng, Streams};
 use anabranch_scenario::model::{self, Protocol, Request, Telemetry, Traffic};
 use nix::poll::PollFlags;
-use socket2::Socket;
 
 use super::{
     clock::{Stop, Wake},
     pattern,
-    state::ConnectionState,
+    transfer::{End, Read, write_up_to},
 };
 use crate::Nanos;
 
@@ -49,19 +47,18 @@ impl Exchange {
         Some(Self { kind, end, rng: model.application_draws(streams), protocol: model.protocol })
     }
 
-    /// The opener's end, until nothing is left to ask and all answers are there, or the applications are to end.
-    pub(super) fn ask(&self, connection: &ConnectionState, stop: &Stop) -> io::Result<Wake> {
-        let mut asker = Asker { connection, stop, rng: self.rng.clone(), buffer: vec![0; pattern::LONGEST] };
+    /// The opener's part, until nothing is left to ask and all answers are there, or the applications are to end.
+    pub(super) fn ask(&self, end: End<'_>, stop: &Stop) -> io::Result<Wake> {
+        let mut asker = Asker { end, stop, rng: self.rng.clone(), buffer: vec![0; pattern::LONGEST] };
         match self.kind {
             Kind::Telemetry(model) => asker.publish(&model, self.end, self.protocol),
             Kind::Request(model) => asker.request(&model, self.end),
         }
     }
 
-    /// The other end.
+    /// The other end's part.
     pub(super) fn answerer(&self) -> Answerer {
-        let mut answerer =
-            Answerer { kind: self.kind, rng: self.rng.clone(), expected: 0, response: 0, written: 0 };
+        let mut answerer = Answerer { kind: self.kind, rng: self.rng.clone(), expected: 0, response: 0 };
         answerer.expect();
         answerer
     }
@@ -69,7 +66,7 @@ impl Exchange {
 
 /// The opener at work.
 struct Asker<'a> {
-    connection: &'a ConnectionState,
+    end: End<'a>,
     stop: &'a Stop,
     rng: Rng,
     buffer: Vec<u8>,
@@ -94,8 +91,7 @@ impl Asker<'_> {
             let now = self.stop.clock().now();
             if next.is_some_and(|at| at <= now) {
                 waiting.push_back(now);
-                let written = self.connection.written_bytes() + message;
-                if super::connection::write_up_to(self.connection, written, self.stop)? == Wake::Stopped {
+                if write_up_to(self.end, self.end.written_bytes() + message, self.stop)? == Wake::Stopped {
                     return Ok(Wake::Stopped);
                 }
                 due = plan(&mut self.rng);
@@ -104,7 +100,7 @@ impl Asker<'_> {
             let Some(received) = self.read(next)? else { return Ok(Wake::Stopped) };
             let now = self.stop.clock().now();
             for written in waiting.drain(..(received / answer - answered) as usize) {
-                self.connection.record_latency(now, now.saturating_sub(written));
+                self.end.connection.record_latency(now, now.saturating_sub(written));
             }
             answered = received / answer;
         }
@@ -121,17 +117,16 @@ impl Asker<'_> {
             let request = model.request.draw(&mut self.rng).max(1);
             expected += model.response.draw(&mut self.rng).max(1);
             asked += 1;
-            let written = self.connection.written_bytes() + request;
-            if super::connection::write_up_to(self.connection, written, self.stop)? == Wake::Stopped {
+            if write_up_to(self.end, self.end.written_bytes() + request, self.stop)? == Wake::Stopped {
                 return Ok(Wake::Stopped);
             }
-            while self.connection.answered_bytes() < expected {
+            while self.end.delivered_bytes() < expected {
                 if self.read(None)?.is_none() {
                     return Ok(Wake::Stopped);
                 }
             }
             let now = self.stop.clock().now();
-            self.connection.record_latency(now, now.saturating_sub(began));
+            self.end.connection.record_latency(now, now.saturating_sub(began));
             let think = model.think.draw(&mut self.rng);
             if self.stop.wait_until(now.saturating_add(think).min(end)) == Wake::Stopped {
                 return Ok(Wake::Stopped);
@@ -142,23 +137,14 @@ impl Asker<'_> {
     /// Waits for answers, until `time` if there is one, and takes what has come: bytes received in all, or `None` if
     /// the applications are to end.
     fn read(&mut self, time: Option<Nanos>) -> io::Result<Option<u64>> {
-        let socket = &self.connection.client;
-        if self.stop.wait_for(socket.as_fd(), PollFlags::POLLIN, time) == Wake::Stopped {
+        if self.stop.wait_for(self.end.socket.as_fd(), PollFlags::POLLIN, time) == Wake::Stopped {
             return Ok(None);
         }
-        let received = self.connection.answered_bytes();
-        match (&mut &*socket).read(&mut self.buffer) {
-            Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the other end has closed the connection")),
-            Ok(bytes) => {
-                pattern::check(received, &self.buffer[..bytes])
-                    .map_err(|wrong| io::Error::new(ErrorKind::InvalidData, wrong.to_string()))?;
-                self.connection.answered.store(received + bytes as u64, Ordering::Release);
-                Ok(Some(received + bytes as u64))
+        match self.end.read(&mut self.buffer)? {
+            Read::Ended => {
+                Err(io::Error::new(ErrorKind::UnexpectedEof, "the other end has closed the connection"))
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                Ok(Some(received))
-            }
-            Err(error) => Err(error),
+            Read::Bytes(_) | Read::Nothing => Ok(Some(self.end.delivered_bytes())),
         }
     }
 }
@@ -171,7 +157,6 @@ pub(super) struct Answerer {
     /// Bytes in all after which the next answer is due.
     expected: u64,
     response: u64,
-    written: u64,
 }
 
 impl Answerer {
@@ -189,24 +174,13 @@ impl Answerer {
         }
     }
 
-    /// Writes what is due when so many bytes have been received in all.
-    pub(super) fn answer(&mut self, socket: &Socket, received: u64, stop: &Stop) -> io::Result<()> {
-        let mut due = self.written;
-        while received >= self.expected {
+    /// Writes what is due after what has been received.
+    pub(super) fn answer(&mut self, end: End<'_>, stop: &Stop) -> io::Result<()> {
+        let mut due = end.written_bytes();
+        while end.delivered_bytes() >= self.expected {
             due += self.response;
             self.expect();
         }
-        while self.written < due && !stop.is_raised() {
-            let length = (due - self.written).min(pattern::LONGEST as u64) as usize;
-            match socket.send(pattern::piece(self.written, length)) {
-                Ok(sent) => self.written += sent as u64,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    stop.wait_for(socket.as_fd(), PollFlags::POLLOUT, None);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        write_up_to(end, due, stop).map(|_| ())
     }
 }

@@ -13,8 +13,10 @@ mod datagram;
 mod exchange;
 pub mod iperf3;
 mod pattern;
+mod relay;
 mod schedule;
 mod state;
+mod transfer;
 
 use std::{
     panic,
@@ -23,10 +25,11 @@ use std::{
 };
 
 use anabranch_link::Streams;
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::model::{Scenario, Traffic};
 
 use self::clock::{Clock, Stop};
 pub use self::{
+    relay::RelayOutcome,
     schedule::Schedule,
     state::{ConnectionState, DatagramOutcome, DatagramState, Latency, Outcome},
 };
@@ -37,6 +40,7 @@ use crate::{BedError, host::Namespace, plan::Plan};
 pub struct Applications {
     connections: Arc<[ConnectionState]>,
     datagrams: Arc<[DatagramState]>,
+    relays: Arc<[relay::RelayState]>,
     stop: Arc<Stop>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -48,6 +52,8 @@ pub struct Outcomes {
     pub connections: Vec<Outcome>,
     /// One per datagram flow of the plan.
     pub datagrams: Vec<DatagramOutcome>,
+    /// One per relay of the scenario.
+    pub relays: Vec<RelayOutcome>,
 }
 
 impl Applications {
@@ -103,20 +109,11 @@ impl Applications {
         let mut this = Self {
             connections: connections.into(),
             datagrams: flows.clone().map(|(_, model)| DatagramState::new(model.packet_bytes)).collect(),
+            relays: scenario.relays.iter().map(|_| relay::RelayState::default()).collect(),
             stop: Arc::new(stop.map_err(BedError::system("making an eventfd"))?),
             threads: Vec::new(),
         };
-        for index in 0..this.connections.len() {
-            let model = &scenario.connections[index];
-            let task = connection::Task::new(&plan.connections[index], model, scenario.duration, streams);
-            for (role, work) in
-                [("receive", connection::receive as ConnectionWork), ("send", connection::send)]
-            {
-                let connections = Arc::clone(&this.connections);
-                let (stop, task) = (Arc::clone(&this.stop), task.clone());
-                this.spawn(role, move || work(&connections[index], &task, &stop))?;
-            }
-        }
+        this.start_connections(plan, scenario, streams)?;
         for (index, ((plan, model), sockets)) in flows.zip(sockets).enumerate() {
             let rng = || model.pattern_draws(streams);
             let (rate_bps, packet_bytes) = (model.rate_bps, model.packet_bytes);
@@ -131,6 +128,45 @@ impl Applications {
             }
         }
         Ok(this)
+    }
+
+    fn start_connections(
+        &mut self,
+        plan: &Plan,
+        scenario: &Scenario,
+        streams: Streams,
+    ) -> Result<(), BedError> {
+        let task = |index: usize| {
+            let (plan, model) = (&plan.connections[index], &scenario.connections[index]);
+            let carried_bytes = carried_bytes(scenario, index);
+            connection::Task::new(plan, model, carried_bytes, scenario.duration, streams)
+        };
+        for index in 0..self.connections.len() {
+            // What a relay reads it accepts, and what it writes to it opens.
+            let is_read = scenario.relays.iter().any(|relay| relay.input == index);
+            let is_written = scenario.relays.iter().any(|relay| relay.output == index);
+            let roles = [
+                ("accept", connection::accept as ConnectionWork, !is_read),
+                ("open", connection::open, !is_written),
+            ];
+            let task = task(index);
+            for (role, work, _) in roles.into_iter().filter(|&(_, _, is_ours)| is_ours) {
+                let connections = Arc::clone(&self.connections);
+                let (stop, task) = (Arc::clone(&self.stop), task.clone());
+                self.spawn(role, move || work(&connections[index], &task, &stop))?;
+            }
+        }
+        let relays = if self.connections.is_empty() { &[][..] } else { &scenario.relays };
+        for (index, model) in relays.iter().enumerate() {
+            let (model, tasks) = (model.clone(), [task(model.input), task(model.output)]);
+            let (connections, relays) = (Arc::clone(&self.connections), Arc::clone(&self.relays));
+            let stop = Arc::clone(&self.stop);
+            self.spawn("relay", move || {
+                let legs = [(&connections[model.input], &tasks[0]), (&connections[model.output], &tasks[1])];
+                relay::relay(&relays[index], &model, legs[0], legs[1], &stop);
+            })?;
+        }
+        Ok(())
     }
 
     fn spawn(&mut self, role: &str, work: impl FnOnce() + Send + 'static) -> Result<(), BedError> {
@@ -161,6 +197,7 @@ impl Applications {
         Outcomes {
             connections: self.connections.iter().map(ConnectionState::outcome).collect(),
             datagrams: self.datagrams.iter().map(DatagramState::outcome).collect(),
+            relays: self.relays.iter().map(relay::RelayState::outcome).collect(),
         }
     }
 
@@ -170,6 +207,18 @@ impl Applications {
         let panic = panics.reduce(|first, _| first);
         self.connections.iter().for_each(connection::abort);
         panic
+    }
+}
+
+/// The file that a connection carries, its own or what a relay writes to it.
+fn carried_bytes(scenario: &Scenario, connection: usize) -> Option<u64> {
+    match scenario.connections[connection].traffic {
+        Traffic::File { bytes, .. } => Some(bytes),
+        Traffic::Relayed => {
+            let relay = scenario.relays.iter().find(|relay| relay.output == connection)?;
+            carried_bytes(scenario, relay.input)
+        }
+        _ => None,
     }
 }
 

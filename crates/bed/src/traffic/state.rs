@@ -35,6 +35,13 @@ impl Moment {
     }
 }
 
+/// One way of a connection's data.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    pub(super) written: AtomicU64,
+    pub(super) delivered: AtomicU64,
+}
+
 /// How long an answer took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
@@ -50,9 +57,8 @@ pub struct ConnectionState {
     pub(super) opened: Moment,
     pub(super) established: Moment,
     pub(super) completed: Moment,
-    pub(super) written: AtomicU64,
-    pub(super) delivered: AtomicU64,
-    pub(super) answered: AtomicU64,
+    /// From the opener, and to it.
+    pub(super) ways: [Way; 2],
     latencies: Mutex<Vec<Latency>>,
     pub(super) failure: OnceLock<String>,
     pub(super) client: Socket,
@@ -66,9 +72,7 @@ impl ConnectionState {
             opened: Moment::new(),
             established: Moment::new(),
             completed: Moment::new(),
-            written: AtomicU64::new(0),
-            delivered: AtomicU64::new(0),
-            answered: AtomicU64::new(0),
+            ways: Default::default(),
             latencies: Mutex::default(),
             failure: OnceLock::new(),
             client,
@@ -92,24 +96,24 @@ impl ConnectionState {
         self.established.get()
     }
 
-    /// When the receiving application got the last byte of a file.
+    /// When the last byte of a file was received; of files in both directions, of the later one.
     pub fn completed_at(&self) -> Option<Nanos> {
         self.completed.get()
     }
 
-    /// Bytes that the kernel has taken from the sending application.
+    /// Bytes that the kernel has taken from the applications, both together.
     pub fn written_bytes(&self) -> u64 {
-        self.written.load(Ordering::Acquire)
+        self.ways.iter().map(|way| way.written.load(Ordering::Acquire)).sum()
     }
 
-    /// Bytes that the receiving application has got, all of them in order and checked.
+    /// Bytes that the applications have got, both together, all of them in order and checked.
     pub fn delivered_bytes(&self) -> u64 {
-        self.delivered.load(Ordering::Acquire)
+        self.ways.iter().map(|way| way.delivered.load(Ordering::Acquire)).sum()
     }
 
-    /// Bytes of answers that the opener has got, all of them in order and checked.
-    pub fn answered_bytes(&self) -> u64 {
-        self.answered.load(Ordering::Acquire)
+    /// Of these, the ones that the opener has got.
+    pub fn downloaded_bytes(&self) -> u64 {
+        self.ways[1].delivered.load(Ordering::Acquire)
     }
 
     /// How many answers have been measured.
@@ -126,7 +130,7 @@ impl ConnectionState {
         self.failure.get().map(String::as_str)
     }
 
-    /// The sender's and the receiver's socket, once the receiver has accepted the connection.
+    /// The opener's and the acceptor's socket, once the acceptor has taken the connection.
     pub fn sockets(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
         self.server.get().map(|server| (self.client.as_fd(), server.as_fd()))
     }
@@ -138,6 +142,7 @@ impl ConnectionState {
             completed_at: self.completed_at(),
             written_bytes: self.written_bytes(),
             delivered_bytes: self.delivered_bytes(),
+            downloaded_bytes: self.downloaded_bytes(),
             latencies: self.latencies.lock().expect("nobody panics with it").clone(),
             failure: self.failure().map(str::to_owned),
         }
@@ -153,10 +158,12 @@ pub struct Outcome {
     pub established_at: Option<Nanos>,
     /// When the last byte of a file was received.
     pub completed_at: Option<Nanos>,
-    /// Taken by the kernel at the sender.
+    /// Taken by the kernel from both ends.
     pub written_bytes: u64,
-    /// Received in order and checked.
+    /// Received in order and checked, by both ends.
     pub delivered_bytes: u64,
+    /// Of these, by the opener.
+    pub downloaded_bytes: u64,
     /// How long answers took.
     pub latencies: Vec<Latency>,
     /// What went wrong.

@@ -3,6 +3,8 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod turn;
+
 use std::{
     collections::HashMap,
     fs::File,
@@ -91,6 +93,7 @@ pub fn plan(hosts: Vec<Host>) -> Plan {
         paths: Vec::new(),
         connections: Vec::new(),
         datagrams: Vec::new(),
+        events: Vec::new(),
         algorithms: Vec::new(),
         notes: Vec::new(),
     }
@@ -101,7 +104,13 @@ pub fn host(name: &str, interfaces: &[&[&str]]) -> Host {
     let mut table = 1000;
     let mut address = |ip: &&str| {
         table += 1;
-        Address { ip: ip.parse().unwrap(), table, route_options: Vec::new(), endpoint: None }
+        Address {
+            ip: ip.parse().unwrap(),
+            table,
+            route_options: Vec::new(),
+            endpoint: None,
+            reaches: Vec::new(),
+        }
     };
     let interfaces = interfaces.iter().enumerate().map(|(number, addresses)| Interface {
         name: format!("if{number}"),

@@ -65,6 +65,7 @@ fn plan() -> Plan {
         pacing: false,
     };
     Plan {
+        events: Vec::new(),
         seed: 1,
         hosts: Vec::new(),
         paths: Vec::new(),

@@ -3,6 +3,7 @@
 use std::{io::Write as _, net::TcpStream, sync::atomic::Ordering, thread, time::Duration};
 
 use anabranch_bed::{clock::monotonic, traffic::Applications};
+use anabranch_scenario::model::{Direction, Traffic};
 
 use crate::lab::{Lab, MS, PORT, SECOND, datagram_plan, file, ftp, load, plan, scenario, threads, wait_for};
 
@@ -39,6 +40,27 @@ fn a_file_over_mptcp_arrives_whole_and_uses_both_paths() {
     assert_eq!(outcome.failure, None);
     lab.assert_nothing_left();
     assert_whole(&lab, "mptcp", "10.79.0.1", "10.79.0.2");
+}
+
+#[test]
+fn files_arrive_whole_whichever_end_sends_and_use_both_paths() {
+    let Some(lab) = Lab::new("files_arrive_whole_whichever_end_sends_and_use_both_paths") else { return };
+    lab.add_second_subflow();
+    for protocol in ["tcp", "mptcp"] {
+        for (direction, ways) in [(Direction::Download, [0, 1]), (Direction::Both, [1, 1])] {
+            let Traffic::File { start, bytes, .. } = file(FILE_BYTES) else { unreachable!() };
+            let scenario = scenario(protocol, Traffic::File { start, bytes, direction });
+            let applications = lab.start(&plan("10.79.0.1", "10.79.0.2"), &scenario).expect("sockets");
+            let connection = &applications.connections()[0];
+            wait_for("the file", || connection.completed_at().is_some() || connection.failure().is_some());
+            let outcome = applications.stop().connections.remove(0);
+            assert_eq!(outcome.failure, None, "{protocol}, {direction:?}");
+            let [up, down] = ways.map(|files| files * FILE_BYTES);
+            let counted = (outcome.written_bytes, outcome.delivered_bytes, outcome.downloaded_bytes);
+            assert_eq!(counted, (up + down, up + down, down), "{protocol}, {direction:?}");
+            lab.assert_nothing_left();
+        }
+    }
 }
 
 #[test]

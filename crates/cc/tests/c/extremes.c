@@ -82,10 +82,23 @@ static void fill_view(u64 *seed, struct ab_view *v)
 	v->acked = extreme_u32(seed, WINDOW_MAX);
 	v->acked_sacked = v->acked;
 	v->mss = extreme_u32(seed, 65535);
+	v->total_retrans = extreme_u32(seed, AB_U32_MAX);
+	v->owd_us = extreme_u32(seed, AB_U32_MAX);
+	v->owd_valid = (u8)(next_random(seed) & 7 ? 1 : 0);
 	v->rtt_us = extreme_u32(seed, AB_U32_MAX);
 	v->srtt8_us = extreme_u32(seed, AB_U32_MAX);
 	v->min_rtt_us = extreme_u32(seed, AB_U32_MAX);
 	v->idle_us = extreme_u32(seed, AB_U32_MAX);
+	v->random = extreme_u32(seed, AB_U32_MAX);
+	v->delivered = ab_min_u64(v->delivered + v->acked_sacked, 1ull << 62);
+	v->rs_prior_delivered = extreme(seed, v->delivered);
+	v->rs_delivered = extreme_u32(seed, AB_U32_MAX);
+	v->rs_interval_us = extreme_u32(seed, AB_U32_MAX);
+	v->rs_losses = extreme_u32(seed, WINDOW_MAX);
+	v->rs_app_limited = (u8)(next_random(seed) & 1);
+	v->app_limited = (u8)(next_random(seed) & 1);
+	v->ack_gap_us = extreme_u32(seed, AB_U32_MAX);
+	v->acked_bytes_gap = extreme_u32(seed, AB_U32_MAX);
 	v->ca_state = (u8)(next_random(seed) % 5);
 	v->cwnd_limited = (u8)(next_random(seed) & 1);
 	v->rtt_valid = (u8)(next_random(seed) & 1);
@@ -120,16 +133,20 @@ static u32 call(const struct ab_algorithm *a, const struct ab_cc *cc, u32 event)
 /* Returns 0 if the windows stay in range. */
 static int run(const struct ab_algorithm *a, u64 *seed)
 {
-	static u64 state[AB_HOT_STATE_BYTES / 8];
+	static u64 state[AB_HOT_STATE_BYTES / 8], cold[AB_COLD_STATE_BYTES / 8];
 	static struct ab_peer peers[AB_MAX_PEERS];
 	struct ab_view view = {.now_us = 1, .cwnd = 10, .ssthresh = AB_SSTHRESH_INFINITE, .self = 0};
 	struct ab_conn conn = {.n = 1};
 	u32 params[AB_MAX_PARAMS], i, k, event;
+	/* rtt_sample, ack and rate, in the order of call(). */
+	static const u32 mostly[3] = {0, 1, 8};
 	struct ab_out out;
-	const struct ab_cc cc = {&view, peers, &conn, &out, params, state, (void *)0};
+	const struct ab_cc cc = {&view, peers, &conn, &out, params, state, a->cold_bytes ? cold : (void *)0};
 
 	for (i = 0; i < AB_HOT_STATE_BYTES / 8; i++)
 		state[i] = 0;
+	for (i = 0; i < AB_COLD_STATE_BYTES / 8; i++)
+		cold[i] = 0;
 	fill_params(seed, a, params);
 	view.self = (u8)(next_random(seed) % 10);
 	fill_view(seed, &view);
@@ -139,8 +156,7 @@ static int run(const struct ab_algorithm *a, u64 *seed)
 		fill_view(seed, &view);
 		k = (u32)(next_random(seed) % AB_MAX_PEERS);
 		fill_peer(seed, &peers[k]);
-		/* Mostly samples and ACKs. */
-		event = next_random(seed) & 3 ? (u32)(next_random(seed) & 1) : (u32)(next_random(seed) % 11);
+		event = next_random(seed) & 3 ? mostly[next_random(seed) % 3] : (u32)(next_random(seed) % 11);
 		out.mask = 0;
 		if (!call(a, &cc, event))
 			return 1;

@@ -1,6 +1,8 @@
 //! A connection of a few subflows whose host is the test: it decides every round-trip time and every event.
 #![allow(dead_code)] // every test binary uses its own part
 
+pub(crate) mod mfvl;
+
 use anabranch_cc::{
     CaState, Conn, Context, Controller, MAX_PEERS, OUT_CWND, OUT_CWND_CNT, OUT_PUB, OUT_SSTHRESH, Out, Peer,
     SSTHRESH_INFINITE, View, find,
@@ -134,6 +136,16 @@ impl Connection {
         self.call(k, |c, x, o| c.ack(x, o));
     }
 
+    /// One ACK for `acked` packets that `interval_us` brought, for a rate algorithm.
+    pub(crate) fn rate(&mut self, k: usize, acked: u32, interval_us: u32) {
+        let view = &mut self.subflows[k].view;
+        (view.acked, view.acked_sacked) = (acked, acked);
+        (view.rs_delivered, view.rs_interval_us) = (acked, interval_us);
+        view.rs_prior_delivered = view.delivered;
+        view.delivered += u64::from(acked);
+        self.call(k, |c, x, o| c.rate(x, o));
+    }
+
     /// One round of `cwnd` single-packet ACKs, each with the sample `rtt_us`, spread over that time.
     pub(crate) fn round(&mut self, k: usize, rtt_us: u32) {
         let packets = self.subflows[k].view.cwnd;
@@ -149,6 +161,18 @@ impl Connection {
             view.in_flight = view.cwnd;
             view.prior_in_flight = view.cwnd;
             self.call(k, |c, x, o| c.ack(x, o));
+        }
+    }
+
+    /// A fast retransmit and its end for a rate algorithm: the window stays with it.
+    pub(crate) fn rate_recovery(&mut self, k: usize) {
+        self.peers[k].loss_events += 1;
+        let ssthresh = self.call(k, |c, x, o| c.loss(x, o));
+        for state in [CaState::Recovery, CaState::Open] {
+            let view = &mut self.subflows[k].view;
+            (view.ssthresh, view.ca_state) = (ssthresh, state as u8);
+            view.rs_losses = u32::from(state == CaState::Recovery);
+            self.rate(k, 1, 1000);
         }
     }
 

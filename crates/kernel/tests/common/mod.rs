@@ -19,7 +19,9 @@ pub fn skip(test: &str) -> bool {
     let Err(error) = available().and_then(|_| check_host()) else { return false };
     let enable = match error {
         KernelError::NotBuilt { .. } => "apt-get install -y clang-14 llvm-14",
-        KernelError::NotPermitted => "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-kernel",
+        KernelError::NotPermitted => {
+            concat!("sudo -E env PATH=\"$PATH\" cargo test -p ", env!("CARGO_PKG_NAME"))
+        }
         _ => "boot Linux 6.4 or later with CONFIG_DEBUG_INFO_BTF=y",
     };
     skip_for(test, &error.to_string(), enable)

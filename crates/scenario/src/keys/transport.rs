@@ -118,11 +118,19 @@ pub(super) static TRANSPORT: Section = Section {
             "Of the connection, shared by its subflows.",
         ),
         key(
+            "send_buffer_tuning",
+            Kind::Bool,
+            Default("false"),
+            "MPTCP: `true`: the buffer grows with the congestion windows as Linux's does, and `send_buffer` bounds what one \
+             subflow adds; `false`: all of it from the start.",
+        ),
+        key(
             "stale_after",
             Kind::Integer { min: 1, max: 1_000 },
-            Optional("the first one, until its recovery is over"),
-            "MPTCP: timeouts in a row after which a subflow is stale: it gets no data until something is acknowledged on \
-             it, and what it has under way goes to the others.",
+            Optional("profile"),
+            "MPTCP: periods without data acknowledgements that a subflow may be silent; with the next it is stale: it gets no \
+             data until something is acknowledged on it, and all unacknowledged data is sent again on the others. \
+             Profiles without it: from a timeout until its recovery is over, and what it has under way goes to the others.",
         ),
         key(
             "pacing",

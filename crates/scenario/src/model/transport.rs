@@ -102,8 +102,11 @@ pub struct Transport {
     pub receive_buffer_tuning: bool,
     /// Send buffer in bytes, of the connection; `None`: unlimited.
     pub send_buffer: Option<u64>,
-    /// Timeouts in a row after which a subflow of MPTCP is stale, until something is acknowledged; `None`: it is after
-    /// the first one, until its recovery is over.
+    /// Whether MPTCP may have only so much unacknowledged as Linux's send buffer would hold, which grows with the
+    /// congestion windows; `send_buffer` is then the most that one subflow adds.
+    pub send_buffer_tuning: bool,
+    /// Periods of silence, while the data level makes no progress, that a subflow of MPTCP may have without being stale,
+    /// until something is acknowledged on it; `None`: it is after a timeout, until its recovery is over.
     pub stale_after: Option<u32>,
     /// Whether data is paced by the window and the smoothed RTT.
     pub pacing: bool,

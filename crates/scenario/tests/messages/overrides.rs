@@ -63,7 +63,7 @@ fn an_override_is_named_in_its_message() {
         ),
         (
             &[("connection.flow.congestion", r#"{ name = "mfvl", detector = "pairs" }"#)][..],
-            r#"--set connection.flow.congestion: connection.flow.congestion.detector: "pairs" is not known; expected one of one_to_one, all_pairs"#,
+            r#"--set connection.flow.congestion: connection.flow.congestion.detector: "pairs" is not known; expected one of retransmissions, rfc8382"#,
         ),
         (
             &[("connection.flow.congestion", r#"{ name = "mfvl", initial_fast = 9 }"#)][..],

@@ -102,6 +102,11 @@ from = "1 s""#,
         r#"f.toml:39:10: connection.flow.subflow.1.backup: "yes" is text; expected true or false"#,
     );
     edited(
+        "[transport]",
+        "[transport]\nsend_buffer_tuning = 1",
+        "f.toml:6:22: transport.send_buffer_tuning: 1 is a number; expected true or false",
+    );
+    edited(
         r#"traffic = { kind = "ftp", start = "uniform(0 s, 1 s)", stop = "9 s" }"#,
         r#"traffic = "ftp""#,
         r#"f.toml:34:11: connection.flow.traffic: "ftp" is text; expected a table such as [traffic]"#,

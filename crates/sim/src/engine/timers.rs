@@ -34,6 +34,8 @@ pub(crate) enum TimerKind {
     Retransmit,
     /// The pacer of an endpoint lets the next burst out.
     Pace,
+    /// The data level of a side has made no progress for a while (twice the connection, and the side).
+    Data,
 }
 
 /// A timer: its kind and what it belongs to.
@@ -119,6 +121,11 @@ impl Lazy {
             self.queued_at = deadline;
             timers.push(deadline, kind, index);
         }
+    }
+
+    /// Time until its deadline; 0 if it is not armed or late.
+    pub(crate) fn left(&self, now: Nanos) -> Nanos {
+        if self.is_armed() { self.deadline.saturating_sub(now) } else { 0 }
     }
 
     /// Stops it.

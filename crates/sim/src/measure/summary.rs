@@ -91,7 +91,9 @@ impl<K: Key> World<'_, K> {
                 if scheduler::info(model).sends == Sends::Copies {
                     figure("copies", (opener.send.copies + acceptor.send.copies) as f64);
                 }
-                if let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy) {
+                if let (Some(opener), Some(acceptor)) = (&opener.mechanics, &acceptor.mechanics)
+                    && let (Some(opener), Some(acceptor)) = (&opener.remedy, &acceptor.remedy)
+                {
                     let retransmissions = opener.retransmissions + acceptor.retransmissions;
                     figure("opportunistic_retransmissions", retransmissions as f64);
                     figure("penalisations", (opener.penalties + acceptor.penalties) as f64);

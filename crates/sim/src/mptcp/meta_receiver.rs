@@ -38,13 +38,21 @@ impl MetaReceiver {
             if self.held_count > 0 {
                 self.release(now);
             }
-        } else if number < self.next || self.held_len(number).is_some() {
-            self.duplicates += 1;
         } else {
-            self.hold(number, len);
-            if let Some(waits) = &mut self.waits {
-                waits.begin(number, now);
-            }
+            self.accept_elsewhere(number, len, now);
+        }
+    }
+
+    /// Takes a segment that is not the next one.
+    #[inline(never)]
+    fn accept_elsewhere(&mut self, number: u64, len: u16, now: Nanos) {
+        if number < self.next || self.held_len(number).is_some() {
+            self.duplicates += 1;
+            return;
+        }
+        self.hold(number, len);
+        if let Some(waits) = &mut self.waits {
+            waits.begin(number, now);
         }
     }
 
@@ -55,6 +63,7 @@ impl MetaReceiver {
         self.held[number as usize & (self.held.len() - 1)].checked_sub(1)
     }
 
+    #[inline(never)]
     fn release(&mut self, now: Nanos) {
         while self.held_count > 0
             && let Some(len) = self.held_len(self.next)

@@ -3,11 +3,12 @@
 
 use std::collections::VecDeque;
 
+/// Segments for which memory stays when none is outstanding.
+const KEPT: usize = 16;
+
 /// A data-level segment that has been sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct DataSegment {
-    /// First byte.
-    offset: u64,
     len: u16,
     queued_again: bool,
     /// One bit per subflow that has carried it.
@@ -111,6 +112,7 @@ impl MetaSender {
     }
 
     /// What is to be sent next: reinjections before new data.
+    #[inline]
     pub(crate) fn candidate(&mut self) -> Option<Candidate> {
         while let Some(&number) = self.reinject.front() {
             if let Some(segment) = self.get(number) {
@@ -119,8 +121,26 @@ impl MetaSender {
             }
             self.reinject.pop_front();
         }
-        let len = self.next_len()?;
+        let Some(len) = self.next_len() else {
+            self.give_back();
+            return None;
+        };
         Some(Candidate { number: self.next, len, carried_by: 0, reinjection: false })
+    }
+
+    /// Nothing is to be sent: if nothing is under way either, the memory of a burst is given back.
+    #[cold]
+    #[inline(never)]
+    fn give_back(&mut self) {
+        if self.outstanding.is_empty() && self.outstanding.capacity() > KEPT {
+            self.outstanding = VecDeque::new();
+            self.reinject = VecDeque::new();
+        }
+    }
+
+    /// The send buffer holds so many bytes from now on; it never shrinks below what it holds. Whether it has grown.
+    pub(crate) fn resize_buffer(&mut self, bytes: u64) -> bool {
+        bytes > std::mem::replace(&mut self.send_buffer, bytes)
     }
 
     /// Whether nothing but the receiver's window keeps the next new segment back.
@@ -183,12 +203,7 @@ impl MetaSender {
             return;
         }
         if self.remembers {
-            self.outstanding.push_back(DataSegment {
-                offset: self.next_byte,
-                len,
-                queued_again: false,
-                carried_by: 1 << subflow,
-            });
+            self.outstanding.push_back(DataSegment { len, queued_again: false, carried_by: 1 << subflow });
         }
         self.next += 1;
         self.next_byte += u64::from(len);
@@ -201,6 +216,27 @@ impl MetaSender {
         {
             segment.queued_again = true;
             self.reinject.push_back(number);
+        }
+    }
+
+    /// Queues everything that is not acknowledged again, for any subflow, whichever have carried it.
+    pub(crate) fn reinject_all(&mut self) {
+        for segment in &mut self.outstanding {
+            segment.queued_again = true;
+            segment.carried_by = 0;
+        }
+        self.reinject = (self.una..self.next).collect();
+    }
+
+    /// Queues the oldest segments again, so many bytes at most.
+    pub(crate) fn reinject_oldest(&mut self, bytes: u64) {
+        let ends = self.outstanding.iter().scan(0, |end, segment| {
+            *end += u64::from(segment.len);
+            Some(*end)
+        });
+        let count = ends.take_while(|&end| end <= bytes).count() as u64;
+        for number in self.una..self.una + count {
+            self.reinject(number);
         }
     }
 
@@ -258,7 +294,7 @@ impl MetaSender {
     pub(crate) fn acknowledged(&mut self, number: u64, window: Option<u32>) {
         while self.una < number {
             let segment = self.outstanding.pop_front().expect("only what was sent is acknowledged");
-            self.una_byte = segment.offset + u64::from(segment.len);
+            self.una_byte += u64::from(segment.len);
             self.una += 1;
         }
         if number == self.una {
@@ -364,6 +400,46 @@ mod tests {
         sender.reinject(0);
         assert_eq!(send(&mut sender, 1), Some(0));
         assert_eq!(sender.reinjections, 1);
+    }
+
+    #[test]
+    fn the_memory_of_a_burst_is_given_back_when_all_of_it_is_acknowledged() {
+        let mut sender = sender(None);
+        sender.write(Some(100_000));
+        while send(&mut sender, 0).is_some() {}
+        assert!(sender.outstanding.capacity() >= 100);
+        sender.acknowledged(99, None);
+        assert_eq!((sender.candidate(), sender.outstanding.len()), (None, 1), "one is under way");
+        sender.acknowledged(100, None);
+        assert_eq!((sender.candidate(), sender.outstanding.capacity()), (None, 0));
+    }
+
+    #[test]
+    fn all_that_is_not_acknowledged_goes_again_in_order_even_to_its_carrier() {
+        let mut sender = sender(None);
+        sender.write(None);
+        for subflow in [0, 1, 1, 0] {
+            send(&mut sender, subflow);
+        }
+        sender.acknowledged(1, None);
+        sender.reinject(3);
+        sender.reinject_all();
+        assert_eq!(
+            sender.candidate().map(|candidate| (candidate.number, candidate.carried_by)),
+            Some((1, 0))
+        );
+        let again: Vec<_> = (0..4).map(|_| send(&mut sender, 1)).collect();
+        assert_eq!(again, [Some(1), Some(2), Some(3), Some(4)], "the last one is new");
+    }
+
+    #[test]
+    fn of_the_oldest_data_whole_segments_go_again_that_fit() {
+        let mut sender = sender(None);
+        sender.write(None);
+        (0..4).for_each(|_| assert!(send(&mut sender, 0).is_some()));
+        sender.reinject_oldest(2999);
+        let again: Vec<_> = (0..3).map(|_| send(&mut sender, 1)).collect();
+        assert_eq!(again, [Some(0), Some(1), Some(4)]);
     }
 
     #[test]

@@ -5,5 +5,7 @@ pub(crate) mod later;
 pub(crate) mod meta_receiver;
 pub(crate) mod meta_sender;
 pub(crate) mod remedy;
+pub(crate) mod send_buffer;
+pub(crate) mod stale;
 pub(crate) mod waits;
 pub(crate) mod window;

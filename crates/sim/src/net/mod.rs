@@ -44,7 +44,7 @@ pub(crate) struct Network<K> {
 }
 
 impl<K: Key> Network<K> {
-    /// Time and link of the next event.
+    /// Time and link of the next event; the time is after the end of the run if there is none.
     #[inline]
     pub(crate) fn first(&self) -> (Nanos, usize) {
         self.heads.first()
@@ -90,12 +90,13 @@ impl<K: Key> Network<K> {
             self.enter_other(now, hop, Packet { route, ..make() });
             return;
         };
-        match wire.offer_made(now, u32::from(bytes), &make) {
-            Offer::Behind => wire.back_mut().route = route,
-            Offer::First(arrives) => {
-                wire.back_mut().route = route;
-                self.heads.set(hop as usize, arrives);
-            }
+        let write = |slot: &mut Packet| {
+            *slot = make();
+            slot.route = route;
+        };
+        match wire.offer_made(now, u32::from(bytes), write) {
+            Offer::Behind => {}
+            Offer::First(arrives) => self.heads.set(hop as usize, arrives),
             Offer::Dropped(_) => self.lose(now, Packet { route, ..make() }),
         }
     }

@@ -52,6 +52,14 @@ pub(crate) struct RateSample {
     pub(super) taken: bool,
 }
 
+impl RateSample {
+    /// Over which the packets were delivered; 0: there is no sample.
+    #[inline]
+    pub(crate) fn interval_us(&self) -> u32 {
+        self.snd_us.max(self.rcv_us)
+    }
+}
+
 /// What an acknowledgement has changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Absorbed {
@@ -67,9 +75,12 @@ pub(crate) struct Absorbed {
     pub(crate) duplicate: bool,
     pub(crate) round_start: bool,
     pub(crate) rate: RateSample,
-    /// One-way delay of the packet that was echoed, plus what its acknowledgement waited.
-    pub(crate) owd_us: u32,
-    pub(crate) owd_valid: bool,
+    /// The timestamps option (RFC 7323), in microseconds modulo 2^32; means nothing unless `stamped`.
+    pub(crate) tsval_us: u32,
+    pub(crate) tsecr_us: u32,
+    pub(crate) stamped: bool,
     /// Not an acknowledgement at all, but the end of a silence of so long.
     pub(crate) idle_us: u32,
+    /// For those that toss coins: a random number.
+    pub(crate) random: u32,
 }

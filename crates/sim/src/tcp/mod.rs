@@ -8,6 +8,7 @@
 pub(crate) mod ack;
 pub(crate) mod ack_timing;
 pub(crate) mod ecn;
+mod episode;
 pub(crate) mod newreno;
 pub(crate) mod pacer;
 pub(crate) mod probe;

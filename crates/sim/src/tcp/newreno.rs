@@ -68,7 +68,7 @@ impl NewReno {
             _ => 0,
         };
         let window = i64::from(sender.cwnd) + newreno.inflation + i64::from(early);
-        window.clamp(1, i64::from(sender.clamp)) as u64
+        window.max(1).min(i64::from(sender.clamp)) as u64
     }
 
     pub(crate) fn judge(sender: &mut Sender, absorbed: &Absorbed) -> Verdict {

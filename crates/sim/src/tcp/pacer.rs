@@ -2,13 +2,13 @@
 //!
 //! The rate is the congestion control's, if it sets one; else that of Linux: cwnd/srtt times `tcp_pacing_ss_ratio`
 //! (200 %) while cwnd is below half of ssthresh, so that it may double, and times `tcp_pacing_ca_ratio` (120 %) after.
-//! A burst is what Linux puts into one super-packet: 1 ms at the rate, at least two segments, at most 64 KiB. The first
-//! ten segments leave as the window lets them (fq's initial quantum), and time in which nothing was sent is credited
+//! A burst is what Linux puts into one super-packet: 1 ms at the rate, at least two segments (rate algorithms: one,
+//! below 1.2 Mbit/s), at most 64 KiB. The first ten segments leave as the window lets them (fq's initial quantum), and time in which nothing was sent is credited
 //! to the burst that follows, up to half of its length; both were seen on the wire (`docs/validation.md`). Left out:
 //! larger super-packets on round trips below 10 ms (`tcp_tso_rtt_log`), and waiting for a window that lets out a
 //! whole one (`tcp_tso_win_divisor`).
 
-use anabranch_link::Nanos;
+use anabranch_link::{Nanos, Rng};
 
 use super::sender::Sender;
 use crate::engine::timers::Lazy;
@@ -17,6 +17,8 @@ use crate::engine::timers::Lazy;
 const UNPACED: u64 = 10;
 const BURST_SEGMENTS_MIN: u64 = 2;
 const BURST_BYTES_MAX: u64 = 65_536;
+/// Rate algorithms send single segments below this rate, as Linux's BBR does (1.2 Mbit/s).
+const SINGLES_BELOW: u64 = 150_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// State of one sending half. Rates count payload, in bytes per second.
@@ -24,6 +26,8 @@ const SECOND: u64 = 1_000_000_000;
 pub(crate) struct Pacer {
     /// What the congestion control has asked for.
     pub(crate) set_rate: Option<u64>,
+    /// What a rate algorithm draws from; a window algorithm has none.
+    chance: Option<Rng>,
     /// Fires when the next burst may leave.
     pub(crate) timer: Lazy,
     /// When everything that has left would have left at the rate.
@@ -35,10 +39,19 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
+    pub(crate) fn of_rate_algorithm(chance: Rng) -> Self {
+        Self { chance: Some(chance), ..Self::default() }
+    }
+
+    /// A random number for a rate algorithm.
+    pub(crate) fn toss(&mut self) -> u32 {
+        self.chance.as_mut().map_or(0, |rng| rng.next_u64() as u32)
+    }
+
     /// The subflow is opened again.
     pub(crate) fn restart(&mut self) {
         self.timer.disarm();
-        *self = Self { timer: self.timer, ..Self::default() };
+        *self = Self { timer: self.timer, chance: self.chance.take(), ..Self::default() };
     }
 
     /// When the next segment may leave; `None`: now.
@@ -55,7 +68,8 @@ impl Pacer {
         if now >= self.next {
             self.credit = now - self.next;
             self.next = now;
-            self.burst_left = burst(rate, segment);
+            let single = self.chance.is_some() && rate < SINGLES_BELOW;
+            self.burst_left = if single { 1 } else { burst(rate, segment) };
         }
         self.burst_left = self.burst_left.saturating_sub(1);
         let length = u64::from(bytes) * SECOND / rate.max(1);
@@ -90,6 +104,8 @@ fn burst(rate: u64, segment: u16) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use anabranch_link::Streams;
+
     use super::*;
     use crate::testing::transport;
 
@@ -121,6 +137,15 @@ mod tests {
         let mut pacer = Pacer { set_rate: Some(100_000), ..Pacer::default() };
         let left = departures(&mut pacer, &mut sender(10, 5, 100_000), 7);
         assert_eq!(left, [0, 0, 20_000, 20_000, 40_000, 40_000, 60_000], "1000 bytes take 10 ms");
+    }
+
+    #[test]
+    fn a_rate_algorithm_sends_single_segments_below_1200_kbit_per_s() {
+        for (rate, left) in [(100_000, [0, 10_000, 20_000, 30_000]), (160_000, [0, 0, 12_500, 12_500])] {
+            let chance = Streams::new(1).stream("congestion");
+            let mut pacer = Pacer { set_rate: Some(rate), ..Pacer::of_rate_algorithm(chance) };
+            assert_eq!(departures(&mut pacer, &mut sender(10, 5, 100_000), 4), left);
+        }
     }
 
     #[test]

@@ -93,13 +93,8 @@ impl Receiver {
         if number <= self.last_ack_sent {
             self.ts_recent = tsval;
         }
-        if number < self.next || self.is_held(number) {
-            self.duplicate = self.reports_duplicates.then_some(number as u32);
-            return Arrival::Duplicate;
-        }
-        if number > self.next {
-            self.hold(number, Held { data_seq, len, present: true });
-            return Arrival::OutOfOrder;
+        if number != self.next {
+            return self.accept_elsewhere(number, Held { data_seq, len, present: true });
         }
         deliver(data_seq, len);
         self.next += 1;
@@ -120,6 +115,17 @@ impl Receiver {
         let next = self.next;
         self.ranges.retain(|&(_, end)| end > next);
         Arrival::FilledGap
+    }
+
+    /// A segment that is not the next one has come.
+    #[inline(never)]
+    fn accept_elsewhere(&mut self, number: u64, held: Held) -> Arrival {
+        if number < self.next || self.is_held(number) {
+            self.duplicate = self.reports_duplicates.then_some(number as u32);
+            return Arrival::Duplicate;
+        }
+        self.hold(number, held);
+        Arrival::OutOfOrder
     }
 
     /// A packet without payload has brought the peer's clock.

@@ -75,11 +75,6 @@ impl Rtt {
         self.backoff += 1;
     }
 
-    /// Expiries since the last sample or acknowledgement of new data.
-    pub(crate) fn expiries(&self) -> u32 {
-        self.backoff
-    }
-
     /// Whether the last timeout has not yet been followed by an acknowledgement of new data.
     pub(crate) fn is_backed_off(&self) -> bool {
         self.backoff > 0

@@ -2,7 +2,7 @@
 
 use anabranch_scenario::model::Scenario;
 
-use super::numbers::Numbers;
+use super::{lives::Lives, numbers::Numbers};
 use crate::packet::{Packet, flags};
 
 /// The payload of all connections so far.
@@ -16,7 +16,7 @@ struct Endpoint {
     connection: usize,
     /// What the simulator counts as headers of a data packet.
     header_bytes: u16,
-    segments: Numbers,
+    segments: Lives,
 }
 
 impl Bytes {
@@ -25,7 +25,7 @@ impl Bytes {
         for (connection, model) in scenario.connections.iter().enumerate() {
             let header_bytes = u16::try_from(model.transport.header_bytes).unwrap_or(u16::MAX);
             for _ in 0..2 * model.subflows.len() {
-                endpoints.push(Endpoint { connection, header_bytes, segments: Numbers::default() });
+                endpoints.push(Endpoint { connection, header_bytes, segments: Lives::default() });
             }
         }
         Self { endpoints, data: scenario.connections.iter().map(|_| Default::default()).collect() }
@@ -33,6 +33,9 @@ impl Bytes {
 
     /// Learns what a packet carries that leaves `endpoint`.
     pub(super) fn note(&mut self, endpoint: usize, packet: &Packet) {
+        if packet.has(flags::SYN) {
+            self.endpoints[endpoint].segments.begin(packet.seq);
+        }
         if packet.has(flags::DATA) {
             let len = self.payload(endpoint, packet);
             let from = &mut self.endpoints[endpoint];
@@ -48,7 +51,12 @@ impl Bytes {
         if packet.has(flags::DATA) { packet.bytes - self.endpoints[endpoint].header_bytes } else { 0 }
     }
 
-    /// Bytes that `endpoint` sends on its subflow before a segment.
+    /// How often the subflow of `endpoint` had been opened again when it sent the segment.
+    pub(super) fn life(&self, endpoint: usize, segment: u32) -> usize {
+        self.endpoints[endpoint].segments.of(segment)
+    }
+
+    /// Bytes that `endpoint` sends before a segment, since its subflow was opened.
     pub(super) fn before(&self, endpoint: usize, segment: u32) -> u64 {
         self.endpoints[endpoint].segments.bytes_before(segment)
     }

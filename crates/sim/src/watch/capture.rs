@@ -15,7 +15,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap, net::SocketAddr, path::PathBuf};
 
-use anabranch_link::{Nanos, Streams};
+use anabranch_link::{Nanos, Rng, Streams};
 use anabranch_record::pcapng::{self, Counts};
 use anabranch_scenario::model::{self, IpVersion, Protocol, Scenario};
 
@@ -26,9 +26,12 @@ use super::{
     keys::Keys,
     options::{Mapping, Opening, Options, TIMESTAMPS_BYTES},
     output::Output,
-    paths::{Path, Paths},
+    paths::{Path, Paths, later_port},
 };
-use crate::packet::{NO_SACK, Packet, flags};
+use crate::{
+    packet::{NO_SACK, Packet, flags},
+    signal::Signal,
+};
 
 /// DSS options with their padding: a mapping with an acknowledgement, and an acknowledgement alone.
 const DSS_DATA_BYTES: u16 = 20;
@@ -41,6 +44,7 @@ pub(super) struct Capture {
     output: Output,
     /// How much of a packet is kept; `None`: all of it.
     snaplen: Option<u32>,
+    streams: Streams,
     speakers: Vec<Speaker>,
     connections: Vec<Agreement>,
     datagrams: Vec<(SocketAddr, SocketAddr)>,
@@ -65,20 +69,47 @@ struct Later {
 /// An endpoint as its peer sees it.
 struct Speaker {
     connection: usize,
+    /// In the first life of the subflow.
     from: SocketAddr,
     to: SocketAddr,
+    /// Names the streams from which its lives are drawn.
+    name: String,
+    lives: Vec<Life>,
+    /// Address identifier of the subflow (RFC 8684 section 3.2).
+    address: u8,
+}
+
+/// What a speaker chooses when its subflow is opened.
+#[derive(Clone, Copy)]
+struct Life {
     /// Initial sequence number; the first byte of payload has the one behind it.
     initial: u32,
     /// For the authentication of a join.
     nonce: u32,
-    /// Address identifier of the subflow (RFC 8684 section 3.2).
-    address: u8,
     backup: bool,
+}
+
+impl Life {
+    fn draw(draws: &mut Rng, backup: bool) -> Self {
+        Self { initial: draws.next_u64() as u32, nonce: draws.next_u64() as u32, backup }
+    }
+}
+
+impl Speaker {
+    /// Draws what later lives need, up to this one.
+    fn live(&mut self, life: usize, side: usize, streams: Streams) {
+        while self.lives.len() <= life {
+            let name = format!("{}/{side}/{}", self.name, self.lives.len());
+            self.lives.push(Life::draw(&mut streams.stream(&name), false));
+        }
+    }
 }
 
 /// What is common to the endpoints of a connection.
 struct Agreement {
     opening: Opening,
+    /// The opener's speaker of the first subflow.
+    first: usize,
     /// Headers of IP and TCP without options.
     fixed_bytes: u16,
     multipath: Option<Multipath>,
@@ -109,15 +140,17 @@ impl Capture {
         }
         output.write(&head);
         let mut paths = endpoints.iter();
-        let mut speakers = Vec::new();
+        let (mut speakers, mut connections) = (Vec::new(), Vec::new());
         for (index, connection) in scenario.connections.iter().enumerate() {
+            connections.push(agree(connection, speakers.len(), streams));
             speakers.extend(speak(connection, index, streams, &mut paths));
         }
         Self {
             output,
             snaplen,
+            streams,
             speakers,
-            connections: scenario.connections.iter().map(|model| agree(model, streams)).collect(),
+            connections,
             datagrams: datagrams.iter().map(|path| (path.from, path.to)).collect(),
             counts: vec![Counts::default(); interfaces],
             later: BinaryHeap::new(),
@@ -127,8 +160,13 @@ impl Capture {
         }
     }
 
-    /// An endpoint has made a packet, which enters the network at `at`.
-    pub(super) fn sent(&mut self, shown: Shown<'_>, at: Nanos) {
+    /// An endpoint has made a packet, which enters the network at `at`; whether it is a backup now.
+    pub(super) fn sent(&mut self, shown: Shown<'_>, at: Nanos, backup: bool) {
+        if shown.packet.has(flags::SYN) {
+            let life = shown.bytes.life(shown.endpoint, shown.packet.seq);
+            self.speakers[shown.endpoint].live(life, shown.endpoint & 1, self.streams);
+            self.speakers[shown.endpoint].lives[life].backup = backup;
+        }
         let bytes = self.describe(shown);
         self.keep(shown.now, at, 2 * shown.endpoint as u32, bytes);
     }
@@ -149,8 +187,11 @@ impl Capture {
 
     /// Writes the headers of an endpoint's packet; returns its length.
     fn describe(&mut self, Shown { endpoint, packet, sacks, bytes, .. }: Shown<'_>) -> u32 {
-        let (speaker, peer) = (&self.speakers[endpoint], &self.speakers[endpoint ^ 1]);
-        let own = |segment: u32| first_behind(speaker.initial, bytes.before(endpoint, segment));
+        let speaker = &self.speakers[endpoint];
+        let lives = [(endpoint, packet.seq), (endpoint ^ 1, packet.ack)]
+            .map(|(endpoint, segment)| bytes.life(endpoint, segment));
+        let [life, peer] = [speaker.lives[lives[0]], self.speakers[endpoint ^ 1].lives[lives[1]]];
+        let own = |segment: u32| first_behind(life.initial, bytes.before(endpoint, segment));
         let peers = |segment: u32| first_behind(peer.initial, bytes.before(endpoint ^ 1, segment));
         let agreement = &self.connections[speaker.connection];
         let opens = packet.has(flags::SYN);
@@ -165,7 +206,9 @@ impl Capture {
             options.timestamps(clock);
         }
         if let Some(multipath) = &agreement.multipath {
-            Level { multipath, speaker, peer, endpoint, bytes }.write(&mut options, packet);
+            let speakers = &self.speakers[agreement.first..];
+            Level { multipath, speakers, speaker, lives: [life, peer], endpoint, bytes }
+                .write(&mut options, packet);
         }
         if packet.sack != NO_SACK {
             let blocks = sacks.peek(packet.sack);
@@ -175,6 +218,7 @@ impl Capture {
         let mut bits = 0;
         for (is_set, bit) in [
             (opens, control::SYN),
+            (Signal::of(packet) == Some(Signal::Reset), control::RST),
             (acknowledges, control::ACK),
             (packet.has(flags::PUSH), control::PSH),
             (packet.has(flags::ECE), control::ECE),
@@ -184,15 +228,21 @@ impl Capture {
         }
         let shift = if opens { 0 } else { agreement.opening.window_shift };
         let window = packet.has(flags::WINDOW).then_some(packet.wnd >> shift);
+        let (mut from, mut to) = (speaker.from, speaker.to);
+        let opener = lives[endpoint & 1];
+        if opener > 0 {
+            let client = if endpoint & 1 == 0 { &mut from } else { &mut to };
+            client.set_port(later_port(client.port(), opener, self.speakers.len() / 2));
+        }
         let tcp = Tcp {
-            from: speaker.from,
-            to: speaker.to,
+            from,
+            to,
             ecn: match (packet.has(flags::CE), packet.has(flags::ECT)) {
                 (true, _) => 0b11,
                 (false, true) => 0b10,
                 (false, false) => 0,
             },
-            seq: if opens { speaker.initial } else { own(packet.seq) },
+            seq: if opens { life.initial } else { own(packet.seq) },
             ack: if acknowledges { peers(packet.ack) } else { 0 },
             control: bits,
             window: window.map_or(u16::MAX, |window| u16::try_from(window).unwrap_or(u16::MAX)),
@@ -256,23 +306,23 @@ fn speak<'p>(
 ) -> Vec<Speaker> {
     let mut speakers = Vec::new();
     for (number, subflow) in model.subflows.iter().enumerate() {
-        let mut draws = streams.stream(&format!("capture/{}/{}", model.name, subflow.name));
+        let name = format!("capture/{}/{}", model.name, subflow.name);
+        let mut draws = streams.stream(&name);
         for path in paths.by_ref().take(2) {
             speakers.push(Speaker {
                 connection,
                 from: path.from,
                 to: path.to,
-                initial: draws.next_u64() as u32,
-                nonce: draws.next_u64() as u32,
+                name: name.clone(),
+                lives: vec![Life::draw(&mut draws, subflow.backup)],
                 address: number as u8,
-                backup: subflow.backup,
             });
         }
     }
     speakers
 }
 
-fn agree(model: &model::Connection, streams: Streams) -> Agreement {
+fn agree(model: &model::Connection, first: usize, streams: Streams) -> Agreement {
     let transport = &model.transport;
     let small = |bytes: u32| u16::try_from(bytes).unwrap_or(u16::MAX);
     let fixed_bytes = match model.ip_version {
@@ -299,7 +349,7 @@ fn agree(model: &model::Connection, streams: Streams) -> Agreement {
         let first_bytes = [0, 1].map(|side| keys.initial_data_number(side).wrapping_add(1));
         Multipath { keys, first_bytes }
     });
-    Agreement { opening, fixed_bytes, multipath }
+    Agreement { opening, first, fixed_bytes, multipath }
 }
 
 /// The least shift with which a window as large as the buffer can be told.
@@ -316,8 +366,11 @@ fn first_behind(initial: u32, before: u64) -> u32 {
 /// The data level as one endpoint sees it.
 struct Level<'a> {
     multipath: &'a Multipath,
+    /// Those of the connection, and all behind.
+    speakers: &'a [Speaker],
     speaker: &'a Speaker,
-    peer: &'a Speaker,
+    /// The own life of the subflow, and the peer's.
+    lives: [Life; 2],
     endpoint: usize,
     bytes: &'a Bytes,
 }
@@ -335,8 +388,9 @@ impl Level<'_> {
                 (false, _) => options.capable(&[keys.keys[side], keys.keys[side ^ 1]]),
             }
         } else if packet.has(flags::MP_JOIN) {
-            let Speaker { backup, address, nonce, .. } = *self.speaker;
-            let nonces = if side == 0 { [nonce, self.peer.nonce] } else { [self.peer.nonce, nonce] };
+            let address = self.speaker.address;
+            let [Life { nonce, backup, .. }, peer] = self.lives;
+            let nonces = if side == 0 { [nonce, peer.nonce] } else { [peer.nonce, nonce] };
             match handshake {
                 (true, false) => options.join(backup, address, keys.token(side ^ 1), nonce),
                 (true, true) => {
@@ -344,6 +398,13 @@ impl Level<'_> {
                 }
                 (false, _) => options.join_end(&keys.authentication(side, nonces)),
             }
+        } else if let Some(signal) = Signal::of(packet) {
+            let room = options.room() as u16;
+            // Linux, too, leaves out the acknowledgement beside what needs its place.
+            if signal != Signal::Reset && self.signal_bytes(signal) + DSS_ACK_BYTES <= room {
+                options.data_ack(self.data_number(self.endpoint ^ 1, packet.data_ack));
+            }
+            self.write_signal(options, signal);
         } else if packet.has(flags::DATA_ACK) {
             let data_ack = self.data_number(self.endpoint ^ 1, packet.data_ack);
             if packet.has(flags::DATA) {
@@ -356,6 +417,28 @@ impl Level<'_> {
             } else {
                 options.data_ack(data_ack);
             }
+        }
+    }
+
+    fn signal_bytes(&self, signal: Signal) -> u16 {
+        signal.option_bytes(if self.speaker.from.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 })
+    }
+
+    fn write_signal(&self, options: &mut Options, signal: Signal) {
+        let side = self.endpoint & 1;
+        let address = |side: usize, subflow: u32| self.speakers[2 * subflow as usize + side].from.ip();
+        match signal {
+            Signal::Reset => options.reset(),
+            Signal::Priority { backup } => options.priority(backup),
+            Signal::AddAddress(subflow) => {
+                let address = address(side, subflow);
+                let code = self.multipath.keys.announcement(side, subflow as u8, address);
+                options.add_address(subflow as u8, address, Some(code));
+            }
+            Signal::AddAddressEcho(subflow) => {
+                options.add_address(subflow as u8, address(side ^ 1, subflow), None);
+            }
+            Signal::RemoveAddress(subflow) => options.remove_address(subflow as u8),
         }
     }
 

@@ -13,6 +13,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// Control bits of TCP.
 pub(super) mod control {
     pub(in crate::watch) const SYN: u8 = 0x02;
+    pub(in crate::watch) const RST: u8 = 0x04;
     pub(in crate::watch) const PSH: u8 = 0x08;
     pub(in crate::watch) const ACK: u8 = 0x10;
     pub(in crate::watch) const ECE: u8 = 0x40;

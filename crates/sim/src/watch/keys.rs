@@ -1,4 +1,6 @@
-//! Keys, tokens and authentication codes of Multipath TCP (RFC 8684 sections 3.1, 3.2), drawn from the seed.
+//! Keys, tokens and authentication codes of Multipath TCP (RFC 8684 sections 3.1, 3.2, 3.4.1), drawn from the seed.
+
+use std::net::IpAddr;
 
 use hmac::{Hmac, Mac as _};
 use sha2::{Digest as _, Sha256};
@@ -32,10 +34,24 @@ impl Keys {
     /// A side's authentication of a join, given what both sides have drawn for it: own key and number first.
     pub(super) fn authentication(&self, side: usize, nonces: [u32; 2]) -> [u8; 32] {
         let [own, other] = [side, side ^ 1];
-        let key = [self.keys[own], self.keys[other]].concat();
+        self.code(side, &[&nonces[own].to_be_bytes(), &nonces[other].to_be_bytes()])
+    }
+
+    /// A side's authentication of an address that it announces: identifier, address, and no port, which counts as two
+    /// zero bytes; of the code the last 64 bits are sent.
+    pub(super) fn announcement(&self, side: usize, identifier: u8, address: IpAddr) -> [u8; 8] {
+        let code = match address {
+            IpAddr::V4(address) => self.code(side, &[&[identifier], &address.octets(), &[0; 2]]),
+            IpAddr::V6(address) => self.code(side, &[&[identifier], &address.octets(), &[0; 2]]),
+        };
+        code[24..].try_into().expect("eight bytes")
+    }
+
+    /// HMAC-SHA256 with a side's own key and the other's behind it.
+    fn code(&self, side: usize, message: &[&[u8]]) -> [u8; 32] {
+        let key = [self.keys[side], self.keys[side ^ 1]].concat();
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key of any length will do");
-        mac.update(&nonces[own].to_be_bytes());
-        mac.update(&nonces[other].to_be_bytes());
+        message.iter().for_each(|part| mac.update(part));
         mac.finalize().into_bytes().into()
     }
 }

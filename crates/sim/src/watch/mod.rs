@@ -7,6 +7,7 @@ mod bytes;
 mod capture;
 mod headers;
 mod keys;
+mod lives;
 mod numbers;
 mod options;
 mod output;
@@ -202,7 +203,7 @@ impl Watch {
             bytes.note(endpoint, packet);
             let shown = Shown { now, endpoint, packet, sacks, bytes };
             if let Some(capture) = capture {
-                capture.sent(shown, at);
+                capture.sent(shown, at, sender.backup);
             }
             if let Some(qlog) = qlog {
                 qlog.sent(shown, sender);

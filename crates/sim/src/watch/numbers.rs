@@ -21,6 +21,16 @@ struct Run {
 }
 
 impl Numbers {
+    /// Those of a sender whose first segment has the number `next`.
+    pub(super) fn beginning_at(next: u64) -> Self {
+        Self { next, ..Self::default() }
+    }
+
+    /// The segment that has not left yet.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
     /// A segment of `len` bytes leaves; nothing happens if it has left before. Segments leave for the first time in
     /// the order of their numbers, of which `number` is the lower half.
     pub(super) fn note(&mut self, number: u32, len: u16) {

@@ -2,7 +2,10 @@
 //! TCP, version 1 (RFC 8684 section 3).
 //!
 //! Left out: the MP_CAPABLE that repeats the keys on the first data (RFC 8684 section 3.1: a DSS is there instead, as
-//! on all other data), checksums of the data level, and DATA_FIN, for nothing is closed in the simulator.
+//! on all other data), checksums of the data level, DATA_FIN, for connections are not closed in the simulator, and ports in
+//! ADD_ADDR.
+
+use std::net::IpAddr;
 
 /// Most bytes of options that a TCP header holds (RFC 9293 section 3.1).
 const MOST: usize = 40;
@@ -19,6 +22,10 @@ const MULTIPATH: u8 = 30;
 const MP_CAPABLE: u8 = 0x00;
 const MP_JOIN: u8 = 0x10;
 const DSS: u8 = 0x20;
+const ADD_ADDR: u8 = 0x30;
+const REMOVE_ADDR: u8 = 0x40;
+const MP_PRIO: u8 = 0x50;
+const MP_TCPRST: u8 = 0x80;
 /// In the lower half of MP_CAPABLE's.
 const VERSION: u8 = 1;
 /// Of MP_CAPABLE: HMAC-SHA256, and no checksums.
@@ -27,6 +34,10 @@ const USES_SHA256: u8 = 0x01;
 const HAS_DATA_ACK: u8 = 0x01;
 const DATA_ACK_HAS_8_BYTES: u8 = 0x02;
 const HAS_MAPPING: u8 = 0x04;
+/// Of ADD_ADDR.
+const IS_ECHO: u8 = 0x01;
+/// Of MP_TCPRST: "unspecified error".
+const NO_REASON: u8 = 0;
 
 /// Room that timestamps take with their padding.
 pub(super) const TIMESTAMPS_BYTES: u16 = 12;
@@ -73,6 +84,11 @@ impl Options {
         self.put(&[NO_OPERATION, WINDOW_SCALE, 3, opening.window_shift]);
     }
 
+    /// Bytes that are left in a header.
+    pub(super) fn room(&self) -> usize {
+        MOST - self.len
+    }
+
     /// Timestamps: value and echo.
     pub(super) fn timestamps(&mut self, clock: (u32, u32)) {
         self.put(&[NO_OPERATION; 2]);
@@ -87,7 +103,10 @@ impl Options {
 
     /// Blocks `[from, to)` in sequence numbers, as many as there is room for.
     pub(super) fn blocks(&mut self, blocks: impl Iterator<Item = (u32, u32)>) {
-        let room = (MOST - self.len).saturating_sub(4) / 8;
+        let room = self.room().saturating_sub(4) / 8;
+        if room == 0 {
+            return;
+        }
         let begin = self.len;
         self.put(&[NO_OPERATION, NO_OPERATION, SACK, 0]);
         for (from, to) in blocks.take(room) {
@@ -139,6 +158,36 @@ impl Options {
         self.put(&map.data.to_be_bytes());
         self.put(&map.subflow.to_be_bytes());
         self.put(&map.len.to_be_bytes());
+    }
+
+    /// ADD_ADDR without port (section 3.4.1), in the form of an echo if nothing authenticates it.
+    pub(super) fn add_address(&mut self, identifier: u8, address: IpAddr, authentication: Option<[u8; 8]>) {
+        let (address_bytes, code_bytes) =
+            (if address.is_ipv4() { 4 } else { 16 }, authentication.map_or(0, |_| 8));
+        let echo = if authentication.is_none() { IS_ECHO } else { 0 };
+        self.put(&[MULTIPATH, 4 + address_bytes + code_bytes, ADD_ADDR | echo, identifier]);
+        match address {
+            IpAddr::V4(address) => self.put(&address.octets()),
+            IpAddr::V6(address) => self.put(&address.octets()),
+        }
+        if let Some(code) = authentication {
+            self.put(&code);
+        }
+    }
+
+    /// REMOVE_ADDR of one address (section 3.4.2).
+    pub(super) fn remove_address(&mut self, identifier: u8) {
+        self.put(&[MULTIPATH, 4, REMOVE_ADDR, identifier]);
+    }
+
+    /// MP_PRIO (section 3.3.8).
+    pub(super) fn priority(&mut self, backup: bool) {
+        self.put(&[MULTIPATH, 3, MP_PRIO | u8::from(backup)]);
+    }
+
+    /// MP_TCPRST (section 3.6).
+    pub(super) fn reset(&mut self) {
+        self.put(&[MULTIPATH, 4, MP_TCPRST, NO_REASON]);
     }
 
     /// The options, padded to four bytes, and further to `bytes` if a header holds as many.
@@ -203,6 +252,37 @@ mod tests {
         options.blocks([(1, 2), (3, 4), (5, 6), (7, 8)].into_iter());
         assert_eq!(options.padded(0).len(), 40);
         assert_eq!(options.bytes[12..16], [1, 1, 5, 26]);
+    }
+
+    #[test]
+    fn rfc_8684_3_3_8_and_3_4_and_3_6_signals_have_their_lengths() {
+        let bytes = |put: &dyn Fn(&mut Options)| {
+            let mut options = Options::new();
+            put(&mut options);
+            options.bytes[..options.len].to_vec()
+        };
+        let (v4, v6) = ("10.64.1.2".parse().expect("one"), "fd00:ab::1:2".parse().expect("one"));
+        let code = Some([9; 8]);
+        assert_eq!(bytes(&|to| to.priority(true)), [30, 3, 0x51]);
+        assert_eq!(bytes(&|to| to.priority(false)), [30, 3, 0x50]);
+        assert_eq!(bytes(&|to| to.remove_address(7)), [30, 4, 0x40, 7]);
+        assert_eq!(bytes(&|to| to.reset()), [30, 4, 0x80, 0]);
+        assert_eq!(
+            bytes(&|to| to.add_address(3, v4, code)),
+            [30, 16, 0x30, 3, 10, 64, 1, 2, 9, 9, 9, 9, 9, 9, 9, 9]
+        );
+        assert_eq!(bytes(&|to| to.add_address(3, v4, None)), [30, 8, 0x31, 3, 10, 64, 1, 2]);
+        assert_eq!(bytes(&|to| to.add_address(3, v6, code))[..4], [30, 28, 0x30, 3]);
+        assert_eq!(bytes(&|to| to.add_address(3, v6, None))[..4], [30, 20, 0x31, 3]);
+    }
+
+    #[test]
+    fn without_room_for_a_block_there_is_no_option_for_blocks() {
+        let mut options = Options::new();
+        options.timestamps((1, 2));
+        options.add_address(1, "fd00:ab::1:2".parse().expect("one"), Some([9; 8]));
+        options.blocks([(1, 2)].into_iter());
+        assert_eq!(options.len, 40);
     }
 
     #[test]

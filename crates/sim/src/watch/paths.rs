@@ -1,7 +1,8 @@
 //! From where to where packets go: addresses, ports and names of the paths that captures and logs speak of.
 //!
 //! Addresses are those of the test bed's blocks, one per host and link; a connection is opened to one address of its
-//! server, and each subflow comes from the address of the link by which it leaves.
+//! server, and each subflow comes from the address of the link by which it leaves; one that is announced goes to an address
+//! of its own. A subflow that is opened again comes from another port.
 
 use std::{
     collections::BTreeMap,
@@ -24,6 +25,7 @@ const CLIENT_PORTS: std::ops::Range<u16> = 32_768..60_999;
 const DATAGRAM_PORTS: std::ops::Range<u16> = 30_001..60_001;
 
 /// One direction of a subflow, or a datagram flow.
+#[derive(Clone)]
 pub(super) struct Path {
     pub(super) from: SocketAddr,
     pub(super) to: SocketAddr,
@@ -46,7 +48,15 @@ impl Paths {
             let opened_to = last(&connection.subflows[0].hops);
             let server = hosts.address(connection.to, opened_to, connection.ip_version);
             let server = SocketAddr::new(server, port(SERVER_PORTS, index));
-            for subflow in &connection.subflows {
+            for (number, subflow) in connection.subflows.iter().enumerate() {
+                // One that is announced leads to a further address, even over the same link.
+                let server = if subflow.announced {
+                    let place = (last(&subflow.hops), number);
+                    let further = hosts.further_address(connection.to, place, connection.ip_version);
+                    SocketAddr::new(further, server.port())
+                } else {
+                    server
+                };
                 let client = hosts.address(connection.from, subflow.hops[0], connection.ip_version);
                 let client = SocketAddr::new(client, port(CLIENT_PORTS, endpoints.len() / 2));
                 let ends = [
@@ -77,6 +87,11 @@ fn path(from: &(SocketAddr, String), to: &(SocketAddr, String), flow: &str) -> P
     Path { from: from.0, to: to.0, name }
 }
 
+/// The client's port in a later life of a subflow, given that of its first one, when there are so many subflows in all.
+pub(super) fn later_port(first: u16, life: usize, subflows: usize) -> u16 {
+    port(CLIENT_PORTS, usize::from(first - CLIENT_PORTS.start) + life * subflows)
+}
+
 fn last(hops: &[Hop]) -> Hop {
     *hops.last().expect("a path has hops")
 }
@@ -96,13 +111,21 @@ fn place(scenario: &Scenario, node: usize, hop: Hop) -> String {
 
 /// Hosts in the order of their first use, each with its links in theirs.
 #[derive(Default)]
-struct Hosts(BTreeMap<usize, (usize, Vec<(bool, usize)>)>);
+struct Hosts(BTreeMap<usize, (usize, Vec<Place>)>);
+
+/// Whether it is a medium, its number, and which of the addresses there.
+type Place = (bool, usize, usize);
 
 impl Hosts {
     fn address(&mut self, node: usize, hop: Hop, version: IpVersion) -> IpAddr {
+        self.further_address(node, (hop, 0), version)
+    }
+
+    /// The address at a link with this number.
+    fn further_address(&mut self, node: usize, (hop, which): (Hop, usize), version: IpVersion) -> IpAddr {
         let link = match hop {
-            Hop::Wire { link, .. } => (false, link),
-            Hop::Medium { medium, .. } => (true, medium),
+            Hop::Wire { link, .. } => (false, link, which),
+            Hop::Medium { medium, .. } => (true, medium, which),
         };
         let hosts = self.0.len();
         let (host, links) = self.0.entry(node).or_insert_with(|| (hosts, Vec::new()));

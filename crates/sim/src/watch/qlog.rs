@@ -15,9 +15,10 @@ use anabranch_cc::{CaState, SSTHRESH_INFINITE};
 use anabranch_link::Nanos;
 use anabranch_scenario::model::Scenario;
 
-use super::{Shown, bytes::Bytes, output::Output, paths::Paths, spool::Spool};
+use super::{Shown, bytes::Bytes, output::Output, paths, paths::Path, paths::Paths, spool::Spool};
 use crate::{
     packet::{NO_SACK, flags, unwrap},
+    signal::Signal,
     tcp::{
         segments::{LOST, RETRANSMITTED},
         sender::Method,
@@ -34,6 +35,8 @@ pub(super) struct Qlog {
     file: PathBuf,
     name: String,
     spool: Spool,
+    /// By the endpoint that sends.
+    paths: Vec<Path>,
     traces: Vec<Trace>,
 }
 
@@ -51,6 +54,8 @@ struct Trace {
 #[derive(Clone, Default)]
 struct Seen {
     phase: Option<Phase>,
+    /// How often the subflow had ended.
+    ended: u32,
     state: &'static str,
     metrics: Metrics,
     timeouts: u64,
@@ -110,7 +115,7 @@ impl Qlog {
             }
         }
         let spool = Spool::new(traces.len(), file.with_extension("parts"));
-        Self { file, name: scenario.name.clone(), spool, traces }
+        Self { file, name: scenario.name.clone(), spool, paths, traces }
     }
 
     /// Writes an event of an endpoint; `fill` writes the members of its data, each with a comma before it.
@@ -164,7 +169,7 @@ impl Qlog {
         is_mptcp: bool,
         bytes: &Bytes,
     ) {
-        self.look_at_phase(now, index, endpoint, is_mptcp);
+        self.look_at_phase(now, index, endpoint, is_mptcp, bytes);
         if endpoint.phase != Phase::Established {
             return;
         }
@@ -216,21 +221,52 @@ impl Qlog {
         });
     }
 
-    fn look_at_phase(&mut self, now: Nanos, index: usize, endpoint: &Endpoint, is_mptcp: bool) {
-        let old = self.traces[index].last.phase.replace(endpoint.phase);
+    fn look_at_phase(
+        &mut self,
+        now: Nanos,
+        index: usize,
+        endpoint: &Endpoint,
+        is_mptcp: bool,
+        bytes: &Bytes,
+    ) {
+        let last = &mut self.traces[index].last;
+        if last.ended < endpoint.life.ended {
+            // A subflow that is opened again is a new one, of which nothing has been told; counts go on.
+            let (phase, timeouts) = (last.phase, last.timeouts);
+            *last = Seen { phase, ended: endpoint.life.ended, timeouts, ..Seen::default() };
+        }
+        let old = last.phase.replace(endpoint.phase);
         if old == Some(endpoint.phase) {
             return;
         }
+        let tuple = self.later_tuple(index, endpoint, bytes);
         self.event(index, now, "subflow_state_updated", |to| {
             text(to, "old", phase_name(old.unwrap_or(Phase::Closed)));
             text(to, "new", phase_name(endpoint.phase));
             let opens = match (is_mptcp, endpoint.subflow) {
                 (false, _) => "tcp",
-                (true, 0) => "mp_capable",
+                (true, 0) if endpoint.life.ended == 0 => "mp_capable",
                 (true, _) => "mp_join",
             };
             text(to, "by", opens);
+            if let Some(tuple) = tuple {
+                text(to, "tuple", &tuple);
+            }
         });
+    }
+
+    /// The addresses of a subflow that is being opened again.
+    fn later_tuple(&self, index: usize, endpoint: &Endpoint, bytes: &Bytes) -> Option<String> {
+        let opener = index & !1;
+        let first_packet = [endpoint.sender.next, endpoint.receiver.next][index & 1];
+        let life = bytes.life(opener, first_packet as u32);
+        if life == 0 || !matches!(endpoint.phase, Phase::SynSent | Phase::SynReceived) {
+            return None;
+        }
+        let Path { mut from, mut to, .. } = self.paths[index];
+        let client = if index == opener { &mut from } else { &mut to };
+        client.set_port(paths::later_port(client.port(), life, self.paths.len() / 2));
+        Some(format!("{from}-{to}"))
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -336,9 +372,22 @@ fn describe(to: &mut String, Shown { endpoint, packet, sacks, bytes, .. }: Shown
         (flags::MP_JOIN, "mp_join"),
     ] {
         if packet.has(flag) {
-            let comma = if to.len() > begin { "," } else { "" };
-            write!(to, "{comma}\"{name}\"").expect("a string takes all text");
+            push_name(to, begin, name);
         }
+    }
+    if let Some(signal) = Signal::of(packet) {
+        push_name(
+            to,
+            begin,
+            match signal {
+                Signal::Reset => "rst",
+                Signal::Priority { backup: true } => "mp_prio_backup",
+                Signal::Priority { backup: false } => "mp_prio_regular",
+                Signal::AddAddress(_) => "add_addr",
+                Signal::AddAddressEcho(_) => "add_addr_echo",
+                Signal::RemoveAddress(_) => "remove_addr",
+            },
+        );
     }
     to.push(']');
     member(to, "offset", bytes.before(endpoint, packet.seq));
@@ -363,6 +412,12 @@ fn describe(to: &mut String, Shown { endpoint, packet, sacks, bytes, .. }: Shown
     if packet.has(flags::WINDOW) {
         member(to, "window", u64::from(packet.wnd));
     }
+}
+
+/// Another member of the list that begins at `begin`.
+fn push_name(to: &mut String, begin: usize, name: &str) {
+    let comma = if to.len() > begin { "," } else { "" };
+    write!(to, "{comma}\"{name}\"").expect("a string takes all text");
 }
 
 fn member(to: &mut String, name: &str, value: u64) {

@@ -103,6 +103,8 @@ impl<K: Key> World<'_, K> {
             self.end_idleness(index);
         }
         let connection = &mut self.connections[number];
+        let first = &self.endpoints[connection.first as usize + side];
+        assert!(!first.life.only_listens, "an application writes where none was expected to");
         connection.wrote_at[side] = self.now;
         connection.sides[side].send.write_more(bytes);
         let mut endpoints = connection.endpoints(side);
@@ -136,10 +138,11 @@ impl<K: Key> World<'_, K> {
         let silence = Absorbed { idle_us, ..Absorbed::default() };
         self.congestion(index, &silence, None, Controller::idle_restart);
         let now_us = self.now_us();
-        let sender = &mut self.endpoints[index].sender;
-        sender.end_silence(now_us);
-        if is_long {
-            sender.cwnd = sender.cwnd.min(initial);
-        }
+        self.change_state(index, |sender| {
+            sender.end_silence(now_us);
+            if is_long {
+                sender.cwnd = sender.cwnd.min(initial);
+            }
+        });
     }
 }

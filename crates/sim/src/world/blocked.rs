@@ -20,14 +20,16 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let Some(oldest) = meta.oldest() else { return };
-        let (candidates, n) = self.candidates(connection, side, oldest.carried_by);
-        let Pick::Subflow(fast) = scheduler::fastest(&candidates[..n]) else { return };
-        for slow in (0..n).filter(|slow| candidates[*slow].carried) {
-            if candidates[slow].srtt8_us > candidates[fast].srtt8_us {
+        self.survey(connection, side);
+        self.mark_carriers(oldest.carried_by);
+        let Pick::Subflow(fast) = scheduler::fastest(&self.candidates) else { return };
+        for slow in 0..self.candidates.len() {
+            let (other, fastest) = (&self.candidates[slow], &self.candidates[fast]);
+            if other.carried && other.srtt8_us > fastest.srtt8_us {
                 self.penalise(connection, side, slow);
             }
         }
-        let Some(remedy) = &mut self.connections[connection].sides[side].remedy else { return };
+        let Some(remedy) = self.connections[connection].sides[side].remedy() else { return };
         if !remedy.retransmits {
             return;
         }
@@ -47,7 +49,7 @@ impl<K: Key> World<'_, K> {
             return;
         }
         let srtt = u64::from(sender.rtt.srtt8_us) * 125;
-        let Some(remedy) = &mut connection.sides[side].remedy else { return };
+        let Some(remedy) = connection.sides[side].remedy() else { return };
         if remedy.penalises && remedy.penalise(subflow, now, srtt) {
             sender.cwnd = (sender.cwnd / 2).max(1);
             sender.cwnd_cnt = 0;

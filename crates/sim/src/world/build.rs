@@ -1,14 +1,13 @@
 //! From a scenario to a world at time zero.
 
-use std::collections::BTreeMap;
-
-use anabranch_cc::{Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
+use anabranch_cc::{Algorithm, Conn, Controller, Coupling, Kind, MAX_PEERS, Peer};
 use anabranch_link::Streams;
-use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Strips, Traffic};
+use anabranch_scenario::model::{self, Direction, Hop, IpVersion, Protocol, Scenario, Strips, Traffic};
 
 use super::{
     Connection, Endpoint, Idle, Phase, World,
-    connection::{Group, Jitter, Life, Side},
+    connection::{Group, Jitter, Life, Mechanics, Side},
+    price::Price,
     relay::Relay,
 };
 use crate::{
@@ -20,13 +19,17 @@ use crate::{
     },
     measure::Meter,
     mptcp::{
-        later::Later, meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window,
+        later::Later, meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy,
+        send_buffer::SendTuning, stale::Watchdog, window::Window,
     },
     net::{Network, build::Router},
     packet::flags,
     scheduler,
-    tcp::{ecn::Ecn, receiver::Receiver, sender::Sender},
+    tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender},
 };
+
+/// The direction of traffic for which a side has nothing to send: the opener, then the other one.
+const SILENT: [Direction; 2] = [Direction::Download, Direction::Upload];
 
 impl<'s, K: Key> World<'s, K> {
     /// The world of a scenario with a seed, before its first event.
@@ -46,8 +49,9 @@ impl<'s, K: Key> World<'s, K> {
             relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
-            candidates: Default::default(),
+            candidates: Vec::new(),
             idle: Box::new(Idle::default()),
+            prices: Vec::new(),
         };
         let mut router = Router::default();
         for model in &scenario.connections {
@@ -90,7 +94,11 @@ impl<'s, K: Key> World<'s, K> {
             let back = router.add(&mut self.net, self.scenario, back, sinks[1]);
             for (side, route) in [there, back].into_iter().enumerate() {
                 let index = self.endpoints.len() as u32;
-                let coupled = join_group(&mut sides[side].groups, model, subflow, index);
+                let couples = coupling_algorithm(model, subflow);
+                let only_listens = couples.is_some() && model.traffic.direction() == SILENT[side];
+                let coupled = couples
+                    .filter(|_| !only_listens)
+                    .map(|algorithm| join_group(&mut sides[side].groups, algorithm, index));
                 let sends = side == 0 || model.traffic.direction() != Direction::Upload;
                 let jitter = (sends && model.transport.send_jitter > 0).then(|| {
                     let way = if side == 0 { "" } else { "/down" };
@@ -102,7 +110,15 @@ impl<'s, K: Key> World<'s, K> {
                 });
                 let mut endpoint = endpoint(model, number, subflow, route, coupled, jitter);
                 endpoint.stripped = stripped(self.scenario, &path.hops);
+                endpoint.life.only_listens = only_listens;
+                if endpoint.controller.kind() == Kind::Rate {
+                    let name = format!("congestion/{}/{subflow}/{side}", model.name);
+                    endpoint.pacer = Some(Box::new(Pacer::of_rate_algorithm(streams.stream(&name))));
+                }
                 self.endpoints.push(endpoint);
+                if !self.scenario.interfaces.is_empty() {
+                    self.prices.push(Price::of(self.scenario, &path.hops));
+                }
             }
         }
         let (ready, wants) = match model.traffic {
@@ -113,7 +129,7 @@ impl<'s, K: Key> World<'s, K> {
         let direction = model.traffic.direction();
         let wants = [direction != Direction::Upload, direction != Direction::Download]
             .map(|receives| if receives { wants } else { NEVER });
-        for (side, silent) in [Direction::Download, Direction::Upload].into_iter().enumerate() {
+        for (side, silent) in SILENT.into_iter().enumerate() {
             if direction != silent {
                 sides[side].send.write(ready);
             }
@@ -159,8 +175,6 @@ impl<'s, K: Key> World<'s, K> {
 }
 
 fn side(scenario: &Scenario, model: &model::Connection, head_of_line: bool) -> Side {
-    let remedy = Remedy::new(model);
-    let later = Later::new(scheduler::info(model).sends, model.subflows.len());
     Side {
         send: MetaSender::new(
             small(model.transport.segment_bytes),
@@ -172,10 +186,33 @@ fn side(scenario: &Scenario, model: &model::Connection, head_of_line: bool) -> S
         window: Window::new(&model.transport),
         groups: Vec::new(),
         scheduler: scheduler::make(scenario, model),
-        is_attended: remedy.is_some() || later.is_some(),
-        later,
-        remedy,
+        mechanics: mechanics(model),
     }
+}
+
+fn mechanics(model: &model::Connection) -> Option<Box<Mechanics>> {
+    let (watchdog, send_tuning, remedy) = (watchdog(model), send_tuning(model), Remedy::new(model));
+    let later = Later::new(scheduler::info(model).sends, model.subflows.len());
+    let any = watchdog.is_some() || send_tuning.is_some() || remedy.is_some() || later.is_some();
+    any.then(|| Box::new(Mechanics { watchdog, send_tuning, remedy, later }))
+}
+
+fn send_tuning(model: &model::Connection) -> Option<Box<SendTuning>> {
+    let transport = &model.transport;
+    if !transport.send_buffer_tuning || model.protocol != Protocol::Mptcp {
+        return None;
+    }
+    let fixed = match model.ip_version {
+        IpVersion::V4 => 40,
+        IpVersion::V6 => 60,
+    };
+    let maximum = u64::from((transport.segment_bytes + transport.header_bytes).saturating_sub(fixed));
+    Some(Box::new(SendTuning::new(transport, maximum, model.subflows.len())))
+}
+
+fn watchdog(model: &model::Connection) -> Option<Box<Watchdog>> {
+    let after = model.transport.stale_after.filter(|_| model.protocol == Protocol::Mptcp)?;
+    Some(Box::new(Watchdog::new(after, model.subflows.len())))
 }
 
 fn endpoint(
@@ -187,7 +224,6 @@ fn endpoint(
     jitter: Option<Box<Jitter>>,
 ) -> Endpoint {
     let controller = controller(model, subflow);
-    let paces = model.transport.pacing || controller.kind() == Kind::Rate;
     Endpoint {
         connection,
         route,
@@ -204,7 +240,7 @@ fn endpoint(
         coupled,
         last_ack_us: 0,
         jitter,
-        pacer: paces.then(Box::default),
+        pacer: model.transport.pacing.then(Box::default),
         super_packet: model.transport.delayed_ack.is_some_and(|rule| rule.quick > 0).then(Box::default),
     }
 }
@@ -236,37 +272,32 @@ fn stripped(scenario: &Scenario, hops: &[Hop]) -> u16 {
     hops.iter().fold(0, |all, hop| all | of_hop(hop))
 }
 
-/// The group and slot of a subflow whose algorithm couples; beyond eight it runs uncoupled.
-fn join_group(
-    groups: &mut Vec<Group>,
-    model: &model::Connection,
-    subflow: usize,
-    endpoint: u32,
-) -> Option<(u32, u8)> {
+/// The algorithm of a subflow, if it couples; over TCP it is coupled with itself alone.
+fn coupling_algorithm(model: &model::Connection, subflow: usize) -> Option<&'static Algorithm> {
     let wanted = &model.subflows[subflow].congestion.name;
     let algorithm = anabranch_cc::find(wanted).expect("the scenario checked the name");
-    if algorithm.coupling() == Coupling::Single || model.protocol == Protocol::Tcp {
-        return None;
-    }
-    let mut names: BTreeMap<&str, u32> = BTreeMap::new();
-    for path in &model.subflows[..=subflow] {
-        let next = names.len() as u32;
-        names.entry(&path.congestion.name).or_insert(next);
-    }
-    let group = names[wanted.as_str()];
-    while groups.len() <= group as usize {
-        groups.push(Group {
-            peers: [Peer::default(); MAX_PEERS],
-            words: Conn::default(),
-            members: Vec::new(),
-        });
-    }
-    let members = &mut groups[group as usize].members;
-    if members.len() == MAX_PEERS {
-        return None;
-    }
+    (algorithm.coupling() != Coupling::Single).then_some(algorithm)
+}
+
+/// The group and slot of a subflow: with the first eight of its algorithm, or alone.
+fn join_group(groups: &mut Vec<Group>, algorithm: &'static Algorithm, endpoint: u32) -> (u32, u8) {
+    let name = algorithm.name();
+    let shared = groups.iter().position(|group| group.algorithm == name);
+    let group = match shared {
+        Some(group) if groups[group].members.len() < MAX_PEERS => group,
+        _ => {
+            groups.push(Group {
+                algorithm: name,
+                peers: [Peer::default(); MAX_PEERS],
+                words: Conn::default(),
+                members: Vec::with_capacity(1),
+            });
+            groups.len() - 1
+        }
+    };
+    let members = &mut groups[group].members;
     members.push(endpoint);
-    Some((group, members.len() as u8 - 1))
+    (group as u32, members.len() as u8 - 1)
 }
 
 fn small(bytes: u32) -> u16 {

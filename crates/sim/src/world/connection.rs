@@ -8,7 +8,8 @@ use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 use crate::{
     app::Application,
     mptcp::{
-        later::Later, meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window,
+        later::Later, meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy,
+        send_buffer::SendTuning, stale::Watchdog, window::Window,
     },
     tcp::{ecn::Ecn, pacer::Pacer, receiver::Receiver, sender::Sender, super_packet::SuperPacket},
 };
@@ -66,6 +67,8 @@ pub(crate) struct Life {
     pub(crate) absent: bool,
     /// It announces its address (RFC 8684 section 3.4.1).
     pub(crate) announces: bool,
+    /// It would be coupled, but its side has never anything to send: no congestion control begins here.
+    pub(crate) only_listens: bool,
 }
 
 /// Random processing time before each data packet.
@@ -76,8 +79,10 @@ pub(crate) struct Jitter {
     pub(crate) last: Nanos,
 }
 
-/// Subflows that are coupled with one another.
+/// Subflows that are coupled with one another; the ninth of an algorithm and those after it are alone in theirs.
 pub(crate) struct Group {
+    /// Name of their algorithm.
+    pub(crate) algorithm: &'static str,
     pub(crate) peers: [Peer; MAX_PEERS],
     pub(crate) words: Conn,
     /// Endpoints by slot.
@@ -94,12 +99,38 @@ pub(crate) struct Side {
     pub(crate) window: Window,
     pub(crate) groups: Vec<Group>,
     pub(crate) scheduler: Box<dyn Scheduler + Send>,
-    /// Whether there is more to do than to ask the scheduler: with what leaves later, or about a full window.
-    pub(crate) is_attended: bool,
+    /// For those that have any.
+    pub(crate) mechanics: Option<Box<Mechanics>>,
+}
+
+/// What few sides do beside sending and receiving.
+pub(crate) struct Mechanics {
+    /// For those whose subflows become stale when they are silent.
+    pub(crate) watchdog: Option<Box<Watchdog>>,
+    /// For those whose send buffer grows.
+    pub(crate) send_tuning: Option<Box<SendTuning>>,
     /// For schedulers that queue or copy.
     pub(crate) later: Option<Box<Later>>,
     /// For those that do something about a full receive window.
     pub(crate) remedy: Option<Box<Remedy>>,
+}
+
+impl Side {
+    pub(crate) fn watchdog(&mut self) -> Option<&mut Watchdog> {
+        self.mechanics.as_mut()?.watchdog.as_deref_mut()
+    }
+
+    pub(crate) fn send_tuning(&mut self) -> Option<&mut SendTuning> {
+        self.mechanics.as_mut()?.send_tuning.as_deref_mut()
+    }
+
+    pub(crate) fn later(&mut self) -> Option<&mut Later> {
+        self.mechanics.as_mut()?.later.as_deref_mut()
+    }
+
+    pub(crate) fn remedy(&mut self) -> Option<&mut Remedy> {
+        self.mechanics.as_mut()?.remedy.as_deref_mut()
+    }
 }
 
 /// A TCP or MPTCP connection.
@@ -146,7 +177,8 @@ pub(crate) struct Connection {
 impl Connection {
     /// Endpoints of one side, in the order of the subflows.
     pub(crate) fn endpoints(&self, side: usize) -> impl Iterator<Item = usize> + use<> {
-        (self.first as usize + side..).step_by(2).take(self.subflows as usize)
+        let first = self.first as usize + side;
+        (0..self.subflows as usize).map(move |subflow| first + 2 * subflow)
     }
 
     pub(crate) fn is_mptcp(&self) -> bool {

@@ -5,11 +5,11 @@ use anabranch_cc::{CaState, Controller, Kind};
 use super::World;
 use crate::{
     engine::{heads::Key, timers::TimerKind},
-    packet::{MAX_SACK_BLOCKS, Packet, flags, unwrap},
+    packet::{MAX_SACK_BLOCKS, NO_SACK, Packet, SackBlocks, flags, unwrap},
     tcp::{
         ack::{Absorbed, Ack, Verdict},
         receiver::{Arrival, Receiver},
-        sender::Method,
+        sender::{Method, Sender},
     },
 };
 
@@ -141,22 +141,23 @@ impl<K: Key> World<'_, K> {
         let endpoint = &mut self.endpoints[index];
         let number = unwrap(packet.ack, endpoint.sender.una);
         assert!(number <= endpoint.sender.next, "an acknowledgement of what was never sent");
-        let mut ranges = [(0, 0); MAX_SACK_BLOCKS];
-        let blocks = self.net.sacks.take(packet.sack);
+        let ranges;
+        let sacks = if packet.sack == NO_SACK {
+            &[]
+        } else {
+            let blocks = self.net.sacks.take(packet.sack);
+            ranges = ranges_of(&blocks, endpoint.sender.una);
+            &ranges[..usize::from(blocks.len)]
+        };
         if packet.flags & (flags::DATA | flags::ABOUT_WINDOW) == 0 {
             endpoint.receiver.note_timestamp(packet.tsval);
         }
-        for (range, &(from, to)) in ranges.iter_mut().zip(blocks.as_slice()) {
-            let from = unwrap(from, endpoint.sender.una);
-            *range = (from, from + u64::from(to.wrapping_sub((from) as u32)));
-        }
-        let sacks = &ranges[..usize::from(blocks.len)];
         // RFC 8684 section 3.4: a packet that signals something is no duplicate acknowledgement.
         let pure = packet.flags & (flags::DATA | flags::ABOUT_WINDOW | flags::SIGNAL) == 0;
         let ack = Ack { number, sacks, pure, echo_us: packet.tsecr, now_us };
         let mut absorbed = endpoint.sender.absorb(&ack);
-        absorbed.owd_us = packet.tsval.wrapping_sub(packet.tsecr);
-        absorbed.owd_valid = true;
+        (absorbed.tsval_us, absorbed.tsecr_us) = (packet.tsval, packet.tsecr);
+        absorbed.stamped = true;
 
         // RFC 7323 section 4.1: only an acknowledgement of new data gives a sample.
         let rtt_us = (absorbed.acked > 0).then(|| now_us.wrapping_sub(packet.tsecr));
@@ -212,19 +213,21 @@ impl<K: Key> World<'_, K> {
                     CaState::Cwr => sender.ssthresh,
                     _ => self.congestion(index, absorbed, None, Controller::loss),
                 };
-                let endpoint = &mut self.endpoints[index];
-                endpoint.ecn.reduced();
-                if verdict == Verdict::StartOver {
-                    endpoint.sender.start_over(ssthresh);
+                self.endpoints[index].ecn.reduced();
+                let stays = if verdict == Verdict::StartOver {
+                    self.endpoints[index].sender.start_over(ssthresh);
                     self.congestion(index, absorbed, None, Controller::rto);
+                    false
                 } else {
-                    endpoint.sender.enter_recovery(ssthresh);
-                }
+                    self.change_state(index, |sender| sender.enter_recovery(ssthresh))
+                };
                 let sender = &mut self.endpoints[index].sender;
                 // The retransmission needs a round trip of its own, as ns-2 and Linux allow it; RFC 6298 is
                 // silent, and a steady RTT would else time out just before its acknowledgement.
                 sender.restart_timer(self.now, &mut self.timers, index as u32);
-                sender.reduce_window(absorbed);
+                if !stays {
+                    sender.reduce_window(absorbed);
+                }
             }
             Verdict::Undo => {
                 let window = self.congestion(index, absorbed, None, Controller::undo);
@@ -237,13 +240,14 @@ impl<K: Key> World<'_, K> {
             Verdict::Repaired => {
                 self.endpoints[index].ecn.reduced();
                 let ssthresh = self.congestion(index, absorbed, None, Controller::loss);
-                self.endpoints[index].sender.note_repaired(ssthresh);
-                self.congestion(index, absorbed, None, Controller::recovery_exit);
+                if !self.change_state(index, |sender| sender.note_repaired(ssthresh)) {
+                    self.congestion(index, absorbed, None, Controller::recovery_exit);
+                }
             }
             Verdict::Leave => {
                 let was = self.endpoints[index].sender.state;
-                self.endpoints[index].sender.leave_recovery();
-                if was == CaState::Recovery {
+                let stays = self.change_state(index, Sender::leave_recovery);
+                if was == CaState::Recovery && !stays {
                     self.congestion(index, absorbed, None, Controller::recovery_exit);
                 }
                 // What was sent in this recovery may be known to be lost: that is the next one.
@@ -263,7 +267,7 @@ impl<K: Key> World<'_, K> {
             }
             Kind::Window => {}
             Kind::Rate => {
-                self.congestion(index, absorbed, rtt_us, Controller::rate);
+                self.rate(index, absorbed, rtt_us);
             }
         }
     }
@@ -284,11 +288,24 @@ impl<K: Key> World<'_, K> {
         }
         let data_ack = unwrap(packet.data_ack, meta.una);
         if data_ack >= meta.una {
-            meta.acknowledged(data_ack, window);
+            if data_ack > meta.una
+                && let Some(watchdog) = connection.sides[index & 1].watchdog()
+            {
+                watchdog.progress_at = self.now;
+            }
+            connection.sides[index & 1].send.acknowledged(data_ack, window);
         }
         // RFC 8684 section 3.1: the connection is fully established by the first data acknowledgement.
         if !connection.joining && data_ack > 0 {
             self.open_joins(number);
         }
     }
+}
+
+/// SACK blocks as ranges of segments, which are near `una`.
+fn ranges_of(blocks: &SackBlocks, una: u64) -> [(u64, u64); MAX_SACK_BLOCKS] {
+    blocks.blocks.map(|(from, to)| {
+        let first = unwrap(from, una);
+        (first, first + u64::from(to.wrapping_sub(from)))
+    })
 }

@@ -2,27 +2,10 @@
 
 use anabranch_policy::scheduler::eligible;
 
-use super::{Phase, World};
-use crate::{engine::heads::Key, tcp::sender::Next};
+use super::{Phase, Side, World};
+use crate::{engine::heads::Key, mptcp::later::Later, tcp::sender::Next};
 
 impl<K: Key> World<'_, K> {
-    /// The scheduler has nothing to give out at the moment; says whether something has left since, so that it may have.
-    #[cold]
-    pub(super) fn attend(&mut self, connection: usize, side: usize) -> bool {
-        let state = &self.connections[connection].sides[side];
-        let (later, remedy) = (state.later.is_some(), state.remedy.is_some());
-        if later && self.send_queued(connection, side) {
-            return true;
-        }
-        if later {
-            self.send_copies(connection, side);
-        }
-        if remedy {
-            self.relieve(connection, side);
-        }
-        false
-    }
-
     /// A segment waits for a subflow.
     #[cold]
     pub(super) fn queue(
@@ -34,21 +17,25 @@ impl<K: Key> World<'_, K> {
     ) {
         let side = &mut self.connections[connection].sides[side];
         side.send.sent(number, len, subflow as u32);
-        let later = side.later.as_mut().expect("a scheduler that queues has queues");
-        later.queue(subflow, number, len);
+        let later = side.mechanics.as_mut().and_then(|mechanics| mechanics.later.as_mut());
+        later.expect("a scheduler that queues has queues").queue(subflow, number, len);
     }
 
-    /// Sends what waits for the windows of the subflows; says whether anything has left.
-    fn send_queued(&mut self, connection: usize, side: usize) -> bool {
+    /// Sends what waits for the windows of the subflows; says whether anything has left, so that the scheduler may give out more.
+    pub(super) fn send_queued(&mut self, connection: usize, side: usize) -> bool {
         let mut sent = false;
         for (subflow, index) in self.connections[connection].endpoints(side).enumerate() {
             while self.can_send(index) {
                 let state = &mut self.connections[connection].sides[side];
-                let Some(later) = &mut state.later else { return sent };
-                let Some((number, len)) = later.front(subflow, state.send.una) else { break };
+                let una = state.send.una;
+                let Some(later) = state.later() else { return sent };
+                let Some((number, len)) = later.front(subflow, una) else { break };
                 later.pop(subflow);
                 let last = number + 1 == state.send.next && !state.send.has_more();
                 self.send_new(index, number, len, last);
+                if number == una {
+                    self.watch_data(connection, side);
+                }
                 sent = true;
             }
         }
@@ -56,33 +43,45 @@ impl<K: Key> World<'_, K> {
     }
 
     /// Sends on every subflow what it has not carried, then new data on those that have carried everything.
-    fn send_copies(&mut self, connection: usize, side: usize) {
-        let (candidates, n) = self.candidates(connection, side, 0);
-        for (subflow, _) in eligible(&candidates[..n]) {
+    pub(super) fn send_copies(&mut self, connection: usize, side: usize) {
+        if !matches!(self.connections[connection].sides[side].later(), Some(Later::Copies(_))) {
+            return;
+        }
+        self.survey(connection, side);
+        let subflows: Vec<usize> = eligible(&self.candidates).map(|(subflow, _)| subflow).collect();
+        for subflow in subflows {
             let index = self.connections[connection].first as usize + side + 2 * subflow;
             while self.can_send(index) {
-                let state = &mut self.connections[connection].sides[side];
-                let Some(cursor) = state.later.as_mut().and_then(|later| later.cursor(subflow)) else {
-                    return;
-                };
-                let (number, len) = match state.send.not_carried(*cursor, subflow as u32) {
-                    Some((number, len)) => {
-                        state.send.copied(number, subflow as u32);
-                        (number, len)
-                    }
-                    None => {
-                        *cursor = state.send.next;
-                        let Some(len) = state.send.next_len() else { break };
-                        let number = state.send.next;
-                        state.send.sent(number, len, subflow as u32);
-                        (number, len)
-                    }
-                };
-                *cursor = number + 1;
-                let last = *cursor == state.send.next && !state.send.has_more();
+                let Some((number, len)) = self.next_copy(connection, side, subflow) else { break };
+                let send = &self.connections[connection].sides[side].send;
+                let last = number + 1 == send.next && !send.has_more();
+                let first = number == send.una;
                 self.send_new(index, number, len, last);
+                if first {
+                    self.watch_data(connection, side);
+                }
             }
         }
+    }
+
+    /// What a subflow sends next, of what is not acknowledged or else of what is new; it counts as sent.
+    fn next_copy(&mut self, connection: usize, side: usize, subflow: usize) -> Option<(u64, u16)> {
+        let Side { send, mechanics, .. } = &mut self.connections[connection].sides[side];
+        let cursor = mechanics.as_mut()?.later.as_mut()?.cursor(subflow)?;
+        let (number, len) = match send.not_carried(*cursor, subflow as u32) {
+            Some((number, len)) => {
+                send.copied(number, subflow as u32);
+                (number, len)
+            }
+            None => {
+                *cursor = send.next;
+                let (number, len) = (send.next, send.next_len()?);
+                send.sent(number, len, subflow as u32);
+                (number, len)
+            }
+        };
+        *cursor = number + 1;
+        Some((number, len))
     }
 
     /// Whether a new segment can leave on a subflow now.

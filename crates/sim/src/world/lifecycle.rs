@@ -10,7 +10,6 @@
 //! data waits for the next one. A reset, MP_PRIO and REMOVE_ADDR are sent once and may be lost, as RFC 8684 has no answer
 //! to them: an end that has not heard of a reset is reset again when it sends something.
 
-use anabranch_cc::Controller;
 use anabranch_scenario::model::Action;
 
 use super::{Phase, Side, World, build};
@@ -18,7 +17,6 @@ use crate::{
     engine::heads::Key,
     packet::{Packet, unwrap},
     signal::Signal,
-    tcp::ack::Absorbed,
 };
 
 impl<K: Key> World<'_, K> {
@@ -64,13 +62,19 @@ impl<K: Key> World<'_, K> {
         let could_send = endpoint.phase == Phase::Established;
         endpoint.phase = Phase::Closed;
         let sender = &endpoint.sender;
-        let Side { send: meta, later, .. } = &mut self.connections[number].sides[index & 1];
+        let Side { send: meta, mechanics, .. } = &mut self.connections[number].sides[index & 1];
         for segment in sender.una..sender.next {
             let data_seq = unwrap(sender.segments.get(segment).data_seq, meta.una);
             meta.take_back(data_seq, subflow);
         }
-        if let Some(later) = later {
+        if let Some(later) = mechanics.as_mut().and_then(|mechanics| mechanics.later.as_mut()) {
             later.take_back(subflow, meta);
+        }
+        if let Some(watchdog) = self.connections[number].sides[index & 1].watchdog() {
+            watchdog.forget(subflow as usize);
+        }
+        if let Some(tuning) = self.connections[number].sides[index & 1].send_tuning() {
+            tuning.forget(subflow as usize);
         }
         if could_send {
             self.end_congestion_control(index);
@@ -89,13 +93,6 @@ impl<K: Key> World<'_, K> {
         if self.connections[number].is_mptcp() {
             self.schedule(number, index & 1);
         }
-    }
-
-    /// The peers of an endpoint hear that it has gone.
-    fn end_congestion_control(&mut self, index: usize) {
-        let nothing = Absorbed::default();
-        self.congestion(index, &nothing, None, Controller::release);
-        self.tell_peers(index, Controller::peer_leave);
     }
 
     /// The address of a subflow is gone: it is dead at this end, and the others tell the peer.

@@ -6,7 +6,7 @@ use super::World;
 use crate::{
     engine::heads::Key,
     packet::{Packet, flags, unwrap},
-    tcp::ack::Absorbed,
+    tcp::{ack::Absorbed, sender::Sender},
 };
 
 impl<K: Key> World<'_, K> {
@@ -50,7 +50,7 @@ impl<K: Key> World<'_, K> {
         }
         let absorbed = Absorbed { prior_in_flight: sender.in_flight(), ..Absorbed::default() };
         let ssthresh = self.congestion(index, &absorbed, None, Controller::loss);
-        self.endpoints[index].sender.begin_cwr(ssthresh);
+        self.change_state(index, |sender| sender.begin_cwr(ssthresh));
         self.congestion(index, &absorbed, None, Controller::ecn);
         self.endpoints[index].ecn.reduced();
     }
@@ -58,18 +58,18 @@ impl<K: Key> World<'_, K> {
     /// An acknowledgement has come while the window is being reduced, after a loss or after a mark.
     #[inline(never)]
     pub(super) fn reduce(&mut self, index: usize, absorbed: &Absorbed) {
-        let sender = &mut self.endpoints[index].sender;
-        if sender.cwr_is_over() {
+        if self.endpoints[index].sender.cwr_is_over() {
             self.end_reduction(index);
         } else {
-            sender.reduce_window(absorbed);
+            self.change_state(index, |sender| sender.reduce_window(absorbed));
         }
     }
 
     /// The reduction that a mark has begun is over.
     pub(super) fn end_reduction(&mut self, index: usize) {
-        self.endpoints[index].sender.end_cwr();
-        self.congestion(index, &Absorbed::default(), None, Controller::recovery_exit);
+        if !self.change_state(index, Sender::end_cwr) {
+            self.congestion(index, &Absorbed::default(), None, Controller::recovery_exit);
+        }
     }
 }
 

@@ -13,7 +13,9 @@ mod later;
 mod lifecycle;
 mod marks;
 mod output;
+mod price;
 mod relay;
+mod stale;
 mod timeouts;
 
 use std::sync::atomic::Ordering;
@@ -22,7 +24,7 @@ use anabranch_link::{NEVER, Nanos};
 use anabranch_policy::scheduler::Candidate;
 use anabranch_scenario::model::Scenario;
 
-pub(crate) use self::connection::{Connection, Endpoint, Phase, Side};
+pub(crate) use self::connection::{Connection, Endpoint, Mechanics, Phase, Side};
 use self::relay::Relay;
 use crate::{
     Control, Interrupted,
@@ -55,10 +57,12 @@ pub(crate) struct World<'s, K> {
     pub(crate) relays: Vec<Relay>,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
-    /// Subflows as a scheduler is shown them.
-    candidates: [Candidate; output::MOST_SUBFLOWS],
+    /// Scratch: the subflows as a scheduler sees them.
+    candidates: Vec<Candidate>,
     /// Stands in for peers and words where nothing is coupled.
     idle: Box<Idle>,
+    /// What a bit costs, by endpoint; empty in a scenario without radios.
+    prices: Vec<Option<price::Price>>,
 }
 
 impl<K: Key> World<'_, K> {
@@ -120,11 +124,22 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// Shows what an event has changed at the connection that sink belongs to, if it is no datagram flow's.
+    /// Shows what an event has changed at the connection that sink belongs to, if it is no datagram flow's, and at
+    /// those that a relay ties to it.
     #[cold]
     fn show_changes(&mut self, sink: usize) {
         let Some(endpoint) = self.endpoints.get(sink) else { return };
-        let connection = &self.connections[endpoint.connection as usize];
+        let number = endpoint.connection as usize;
+        let Connection { feeds, fed_by, .. } = self.connections[number];
+        let before = fed_by.map(|relay| self.relays[relay as usize].input as usize);
+        let behind = feeds.map(|relay| self.relays[relay as usize].output as usize);
+        for number in before.into_iter().chain([number]).chain(behind) {
+            self.show_changes_at(number);
+        }
+    }
+
+    fn show_changes_at(&mut self, number: usize) {
+        let connection = &self.connections[number];
         let (first, is_mptcp) = (connection.first as usize, connection.is_mptcp());
         for index in first..first + 2 * connection.subflows as usize {
             if let Some(watch) = &mut self.watch {
@@ -136,11 +151,25 @@ impl<K: Key> World<'_, K> {
     #[cold]
     fn show_changes_of(&mut self, id: TimerId) {
         let index = id.index as usize;
-        match id.kind {
-            TimerKind::Retransmit | TimerKind::DelayedAck | TimerKind::Pace => self.show_changes(index),
-            TimerKind::Open => self.show_changes(self.connections[index].first as usize),
-            _ => {}
-        }
+        let connection = match id.kind {
+            TimerKind::Retransmit | TimerKind::DelayedAck | TimerKind::Pace => {
+                return self.show_changes(index);
+            }
+            TimerKind::Open | TimerKind::Stop => index,
+            // Behind the applications there are the relays.
+            TimerKind::Application => match index.checked_sub(self.connections.len()) {
+                Some(of_relays) => self.relays[of_relays / 2].output as usize,
+                None => index,
+            },
+            TimerKind::Event => self.scenario.events[index].connection,
+            TimerKind::Data => index / 2,
+            TimerKind::Datagram
+            | TimerKind::Change
+            | TimerKind::Sample
+            | TimerKind::EnergyBin
+            | TimerKind::Window => return,
+        };
+        self.show_changes(self.connections[connection].first as usize);
     }
 
     #[cold]
@@ -205,6 +234,13 @@ impl<K: Key> World<'_, K> {
                 let pacer = self.endpoints[index].pacer.as_deref_mut();
                 if pacer.is_some_and(|pacer| pacer.timer.fires(time, &mut self.timers, id)) {
                     self.push(index);
+                }
+            }
+            TimerKind::Data => {
+                let (number, side) = (index / 2, index & 1);
+                let watchdog = self.connections[number].sides[side].watchdog();
+                if watchdog.is_some_and(|watchdog| watchdog.timer.fires(time, &mut self.timers, id)) {
+                    self.data_timer(number, side);
                 }
             }
             TimerKind::Datagram => self.send_datagram(index),

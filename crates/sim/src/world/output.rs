@@ -1,7 +1,7 @@
 //! What endpoints send: data as windows and scheduler let it out, and acknowledgements.
 
 use anabranch_link::Nanos;
-use anabranch_policy::scheduler::{self, Pick};
+use anabranch_policy::scheduler::{Candidate, Pick};
 
 use super::{Connection, Endpoint, Phase, Side, World, connection::Jitter};
 use crate::{
@@ -16,9 +16,6 @@ use crate::{
     },
 };
 
-/// A data-level segment remembers in one word which subflows have carried it.
-pub(super) const MOST_SUBFLOWS: usize = 32;
-
 impl<K: Key> World<'_, K> {
     /// Sends what the windows of an endpoint's connection allow, after something has changed at `index`.
     #[inline]
@@ -31,7 +28,7 @@ impl<K: Key> World<'_, K> {
     }
 
     /// MPTCP, and what a relay writes to.
-    #[inline]
+    #[inline(never)]
     fn push_otherwise(&mut self, index: usize) {
         let number = self.endpoints[index].connection as usize;
         self.push_alone(number, index);
@@ -41,18 +38,24 @@ impl<K: Key> World<'_, K> {
     }
 
     /// Sends without asking a relay for more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_alone(&mut self, number: usize, index: usize) {
         if self.connections[number].is_mptcp() {
             self.retransmit(index);
             self.schedule(number, index & 1);
         } else {
-            self.push_single(index);
+            self.push_fed(index);
         }
     }
 
+    /// TCP that a relay writes to.
+    #[inline(never)]
+    fn push_fed(&mut self, index: usize) {
+        self.push_single(index);
+    }
+
     /// TCP: the only subflow takes all.
-    #[inline]
+    #[inline(always)]
     fn push_single(&mut self, index: usize) {
         loop {
             match self.endpoints[index].sender.next_to_send() {
@@ -110,11 +113,9 @@ impl<K: Key> World<'_, K> {
 
     /// MPTCP: the scheduler spreads reinjections and new data over the subflows.
     pub(super) fn schedule(&mut self, connection: usize, side: usize) {
-        loop {
-            self.give_out(connection, side);
-            if !self.connections[connection].sides[side].is_attended || !self.attend(connection, side) {
-                break;
-            }
+        self.give_out(connection, side);
+        if self.connections[connection].sides[side].mechanics.is_some() {
+            self.attend(connection, side);
         }
         for index in self.connections[connection].endpoints(side) {
             if self.endpoints[index].phase == Phase::Established {
@@ -128,53 +129,115 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// Gives segments to subflows until the scheduler waits or nothing is left.
+    /// What a side does when the scheduler has nothing to give out.
+    #[inline(never)]
+    fn attend(&mut self, connection: usize, side: usize) {
+        if self.grow_send_buffer(connection, side) {
+            self.give_out(connection, side);
+        }
+        while self.send_queued(connection, side) {
+            self.give_out(connection, side);
+        }
+        self.send_copies(connection, side);
+        if self.connections[connection].sides[side].remedy().is_some() {
+            self.relieve(connection, side);
+        }
+        self.watch_waiting(connection, side);
+    }
+
+    /// Lets the send buffer of a side grow with the windows of its subflows; whether it has grown.
+    fn grow_send_buffer(&mut self, connection: usize, side: usize) -> bool {
+        let indices = self.connections[connection].endpoints(side);
+        let side = &mut self.connections[connection].sides[side];
+        let Some(tuning) = side.send_tuning() else { return false };
+        for (subflow, index) in indices.enumerate() {
+            let endpoint = &self.endpoints[index];
+            if endpoint.phase == Phase::Established {
+                tuning.note(subflow, endpoint.sender.cwnd);
+            }
+        }
+        let limit = tuning.limit();
+        side.send.resize_buffer(limit)
+    }
+
     #[inline(always)]
     fn give_out(&mut self, connection: usize, side: usize) {
-        while let Some(segment) = self.connections[connection].sides[side].send.candidate() {
-            let subflow = match self.pick(connection, side, segment.carried_by) {
-                Pick::Subflow(subflow) => subflow,
+        let mut next = self.connections[connection].sides[side].send.candidate();
+        if next.is_some() {
+            self.survey(connection, side);
+        }
+        while let Some(segment) = next {
+            self.mark_carriers(segment.carried_by);
+            match self.pick(connection, side) {
+                Pick::Subflow(subflow) => {
+                    let index = self.connections[connection].first as usize + side + 2 * subflow;
+                    let meta = &mut self.connections[connection].sides[side].send;
+                    meta.sent(segment.number, segment.len, subflow as u32);
+                    let (last, first) =
+                        (!meta.has_more(), !segment.reinjection && segment.number == meta.una);
+                    self.send_new(index, segment.number, segment.len, last);
+                    if first {
+                        self.watch_data(connection, side);
+                    }
+                    // What the others may send has not changed.
+                    self.candidates[subflow] = candidate(&mut self.endpoints[index], self.now);
+                }
                 Pick::Queue(subflow) => {
                     self.queue(connection, side, subflow, (segment.number, segment.len));
-                    continue;
                 }
                 Pick::Wait => break,
-                Pick::AllCarried => {
-                    self.connections[connection].sides[side].send.give_up_reinjection();
-                    continue;
-                }
-            };
-            let index = self.connections[connection].first as usize + side + 2 * subflow;
+                Pick::AllCarried => self.connections[connection].sides[side].send.give_up_reinjection(),
+            }
+            next = self.connections[connection].sides[side].send.candidate();
+        }
+    }
+
+    #[inline(always)]
+    fn pick(&mut self, connection: usize, side: usize) -> Pick {
+        let Self { connections, endpoints, candidates, now, .. } = self;
+        let Connection { first, sides, .. } = &mut connections[connection];
+        let Side { scheduler, send, mechanics, .. } = &mut sides[side];
+        let look = Look {
+            endpoints: &endpoints[*first as usize + side..],
+            send,
+            mechanics: mechanics.as_deref(),
+            now: *now,
+        };
+        scheduler.pick(candidates, &look)
+    }
+
+    /// Sends on this subflow what is to be sent again and what waits for another one, which in the kernel has got it already,
+    /// as far as its window lets it; what it has carried is left out.
+    #[cold]
+    pub(super) fn push_on(&mut self, connection: usize, side: usize, subflow: usize) {
+        let index = self.connections[connection].first as usize + side + 2 * subflow;
+        while candidate(&mut self.endpoints[index], self.now).has_room {
             let meta = &mut self.connections[connection].sides[side].send;
+            let Some(segment) = meta.candidate() else { return };
+            if segment.carried_by & (1 << subflow) != 0 {
+                meta.give_up_reinjection();
+                continue;
+            }
             meta.sent(segment.number, segment.len, subflow as u32);
             let last = !meta.has_more();
             self.send_new(index, segment.number, segment.len, last);
         }
     }
 
-    fn pick(&mut self, connection: usize, side: usize, carried_by: u32) -> Pick {
-        let Self { connections, endpoints, candidates, now, .. } = self;
-        let Connection { first, subflows, sides, .. } = &mut connections[connection];
-        let (first, n) = (*first as usize + side, *subflows as usize);
-        let candidates = &mut candidates[..n];
-        fill(candidates, &mut endpoints[first..], carried_by, *now);
-        let Side { scheduler, send, later, .. } = &mut sides[side];
-        let look = Look { endpoints: &endpoints[first..], send, later: later.as_deref(), now: *now };
-        scheduler.pick(candidates, &look)
+    /// Puts the subflows of a side, as a scheduler sees them, into `candidates`.
+    #[inline]
+    pub(super) fn survey(&mut self, connection: usize, side: usize) {
+        let subflows = self.connections[connection].endpoints(side);
+        self.candidates.clear();
+        self.candidates.extend(subflows.map(|index| candidate(&mut self.endpoints[index], self.now)));
     }
 
-    /// The subflows of a side as a scheduler sees them, and their number; `carried_by` have carried the segment.
-    pub(super) fn candidates(
-        &mut self,
-        connection: usize,
-        side: usize,
-        carried_by: u32,
-    ) -> ([scheduler::Candidate; MOST_SUBFLOWS], usize) {
-        let connection = &self.connections[connection];
-        let (first, n) = (connection.first as usize + side, connection.subflows as usize);
-        let mut candidates = [scheduler::Candidate::default(); MOST_SUBFLOWS];
-        fill(&mut candidates[..n], &mut self.endpoints[first..], carried_by, self.now);
-        (candidates, n)
+    /// The segment that is to be sent has been carried by these subflows, one bit each.
+    #[inline]
+    pub(super) fn mark_carriers(&mut self, carried_by: u32) {
+        for (subflow, candidate) in self.candidates.iter_mut().enumerate() {
+            candidate.carried = carried_by & (1 << subflow) != 0;
+        }
     }
 
     /// The window has room but nothing is there to fill it.
@@ -320,20 +383,16 @@ impl<K: Key> World<'_, K> {
     }
 }
 
-/// The subflows of a side as a scheduler sees them; `endpoints` begin with the side's of the first subflow.
-#[inline(always)]
-fn fill(candidates: &mut [scheduler::Candidate], endpoints: &mut [Endpoint], carried_by: u32, now: Nanos) {
-    for (subflow, candidate) in candidates.iter_mut().enumerate() {
-        let endpoint = &mut endpoints[2 * subflow];
-        let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
-        let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(now).is_some());
-        *candidate = scheduler::Candidate {
-            usable,
-            has_room: usable && !pauses && endpoint.sender.can_send_new(),
-            backup: endpoint.backup,
-            carried: carried_by & (1 << subflow) != 0,
-            srtt8_us: endpoint.sender.rtt.srtt8_us,
-        };
+/// An endpoint as a scheduler sees it.
+fn candidate(endpoint: &mut Endpoint, now: Nanos) -> Candidate {
+    let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
+    let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(now).is_some());
+    Candidate {
+        usable,
+        has_room: usable && !pauses && endpoint.sender.can_send_new(),
+        backup: endpoint.backup,
+        carried: false,
+        srtt8_us: endpoint.sender.rtt.srtt8_us,
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Relay {
     pub(crate) held_max: u64,
     /// Probes without an open window since the last one that had it; `None`: no timer is running.
     probes: Option<u32>,
+    /// The timer has last found nothing wrong, and the window has not closed since.
+    calm: bool,
 }
 
 impl Relay {
@@ -49,6 +51,7 @@ impl Relay {
             processing_bytes: 0,
             held_max: 0,
             probes: None,
+            calm: false,
         }
     }
 }
@@ -145,9 +148,12 @@ impl<K: Key> World<'_, K> {
             self.tell_window(input as usize, 1);
         }
         // What tells of an open window may be lost, so the timer runs from when it was closed on.
-        if before.min(after) < least && probes.is_none() {
-            self.relays[index].probes = Some(0);
-            self.wait_for_window(index);
+        if before.min(after) < least {
+            self.relays[index].calm = false;
+            if probes.is_none() {
+                self.relays[index].probes = Some(0);
+                self.wait_for_window(index);
+            }
         }
     }
 
@@ -175,15 +181,21 @@ impl<K: Key> World<'_, K> {
         let connection = &self.connections[input];
         let meta = &connection.sides[0].send;
         let idle = connection.endpoints(0).all(|index| self.endpoints[index].sender.outstanding() == 0);
-        let stuck = idle && meta.has_more() && meta.next_len().is_none();
+        let waiting = meta.has_more() && meta.next_len().is_none();
+        let stuck = idle && waiting;
         let offered = connection.sides[1].window.offered.map_or(u64::MAX, u64::from);
         let closed = offered < self.least_window(input);
         if stuck {
             self.tell_window(input, 0);
         }
-        let probes = self.relays[index].probes.unwrap_or(0);
-        self.relays[index].probes = (stuck || closed).then(|| probes + u32::from(stuck));
-        if stuck || closed {
+        // An acknowledgement that tells of a closed window may still be under way when the window is open again and the
+        // packet that has told so is lost: the timer ends when all was well for a whole period.
+        let relay = &mut self.relays[index];
+        let well = !waiting && !closed;
+        let ends = well && relay.calm;
+        relay.calm = well;
+        relay.probes = (!ends).then(|| relay.probes.unwrap_or(0) + u32::from(stuck));
+        if !ends {
             self.wait_for_window(index);
         }
     }

@@ -52,13 +52,13 @@ impl<K: Key> World<'_, K> {
         endpoint.ecn.reduced();
         endpoint.sender.restart_timer(self.now, &mut self.timers, index as u32);
         let connection = &mut self.connections[endpoint.connection as usize];
-        if connection.is_mptcp() && endpoint.sender.is_stale() {
+        if connection.is_mptcp() && endpoint.sender.is_stale_with_timeout() {
             endpoint.sender.counters.failures += u32::from(!was_stale);
-            let Side { send: meta, later, .. } = &mut connection.sides[index & 1];
+            let Side { send: meta, mechanics, .. } = &mut connection.sides[index & 1];
             for number in endpoint.sender.una..endpoint.sender.next {
                 meta.reinject(unwrap(endpoint.sender.segments.get(number).data_seq, meta.una));
             }
-            if let Some(later) = later {
+            if let Some(later) = mechanics.as_mut().and_then(|mechanics| mechanics.later.as_mut()) {
                 later.take_back(endpoint.subflow, meta);
             }
         }

@@ -3,4 +3,5 @@
 mod files;
 mod qlog;
 mod runs;
+mod signals;
 mod tshark;

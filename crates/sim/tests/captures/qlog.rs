@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, fs};
 
 use anabranch_record::model::Scope;
 use anabranch_sim::Records;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::runs::{Recorded, mptcp, tcp};
+use crate::runs::{Recorded, eventful, mptcp, tcp};
 
 const SCHEMA: &str = "urn:anabranch:qlog:events:anabranch-tcp";
 
@@ -52,7 +52,7 @@ fn members(kind: &str) -> (&'static [&'static str], &'static [&'static str]) {
         ),
         "congestion_state_updated" => (&["new"], &["old"]),
         "timeout" => (&["count", "next"], &[]),
-        "subflow_state_updated" => (&["old", "new", "by"], &[]),
+        "subflow_state_updated" => (&["old", "new", "by"], &["tuple"]),
         other => panic!("the schema has no event {other}"),
     }
 }
@@ -73,7 +73,7 @@ fn check_event(event: &Value) {
                 ranges.iter().all(|range| range[0].as_u64() < range[1].as_u64() && range[2].is_null())
             }),
             "is_retransmission" => value.as_bool() == Some(true),
-            "old" | "new" | "by" => value.is_string(),
+            "old" | "new" | "by" | "tuple" => value.is_string(),
             "smoothed_rtt" | "rtt_variance" | "min_rtt" | "next" => value.is_f64(),
             _ => value.is_u64(),
         };
@@ -83,7 +83,12 @@ fn check_event(event: &Value) {
 
 #[test]
 fn the_file_is_what_the_main_schema_demands() {
-    for (text, traces) in [(tcp("ns2", "v4"), 1), (tcp("linux", "v6"), 1), (mptcp("linux", "v4"), 2)] {
+    for (text, traces) in [
+        (tcp("ns2", "v4"), 1),
+        (tcp("linux", "v6"), 1),
+        (mptcp("linux", "v4"), 2),
+        (eventful("linux", "v6"), 3),
+    ] {
         let (_, log) = logged(&text);
         assert_eq!(log["file_schema"], "urn:ietf:params:qlog:file:contained");
         assert_eq!(log["serialization_format"], "application/qlog+json");
@@ -175,4 +180,85 @@ fn equal_seeds_give_equal_logs_and_figures_do_not_depend_on_them() {
     let mut watched = logged(&text).0.measured;
     watched.written.clear();
     assert_eq!(watched, Recorded::with(&text, 1, Records::default()).measured);
+}
+
+/// The events of a trace at a time in milliseconds, by kind.
+fn at<'v>(trace: &'v Value, time_ms: f64, kind: &str) -> Vec<&'v Value> {
+    events(trace, kind).into_iter().filter(|event| event["time"].as_f64() == Some(time_ms)).collect()
+}
+
+#[test]
+fn a_subflow_that_is_opened_again_begins_with_offset_0_and_another_port() {
+    let (_, log) = logged(&eventful("rfc", "v4"));
+    let trace = &list(&log, "traces")[1];
+    let opened = at(trace, 2500.0, "subflow_state_updated");
+    assert_eq!(
+        (&opened[0]["data"]["old"], &opened[0]["data"]["new"]),
+        (&"closed".into(), &"syn_sent".into())
+    );
+    let first = trace["common_fields"]["tuple"].as_str().expect("addresses");
+    let again = opened[0]["data"]["tuple"].as_str().expect("addresses");
+    assert_eq!(first, "10.64.1.2:32769-10.64.0.1:10001");
+    assert_eq!(again, "10.64.1.2:32772-10.64.0.1:10001", "behind those of the three subflows");
+    let since = |event: &&Value| event["time"].as_f64() >= Some(2500.0);
+    let sent: Vec<&Value> = events(trace, "packet_sent").into_iter().filter(since).collect();
+    let payload = |event: &Value| event["data"]["raw"]["payload_length"].as_u64().expect("a length");
+    let data = sent.iter().filter(|event| payload(event) > 0 && event["data"]["is_retransmission"].is_null());
+    let mut next = 0;
+    let life: Vec<_> = data.take_while(|event| event["time"].as_f64() < Some(3500.0)).collect();
+    for event in &life {
+        assert_eq!(event["data"]["offset"].as_u64(), Some(next));
+        next += payload(event);
+    }
+    assert!(life.len() > 50, "{}", life.len());
+    let metrics = events(trace, "metrics_updated").into_iter().find(since).expect("it is new");
+    assert!(metrics["data"]["congestion_window"].is_u64(), "all is told again: {metrics}");
+}
+
+#[test]
+fn what_events_of_the_scenario_change_is_told_when_they_happen() {
+    let (_, log) = logged(&eventful("rfc", "v4"));
+    let traces = list(&log, "traces");
+    let closed = at(&traces[1], 2000.0, "subflow_state_updated");
+    assert_eq!(closed[0]["data"]["new"], "closed");
+    let flags = |trace: usize, time_ms: f64| -> Vec<String> {
+        at(&traces[trace], time_ms, "packet_sent")
+            .iter()
+            .map(|event| event["data"]["flags"].to_string())
+            .collect()
+    };
+    assert_eq!(flags(1, 1000.0)[0], r#"["ack","mp_prio_backup"]"#);
+    assert_eq!(flags(1, 1500.0)[0], r#"["ack","mp_prio_regular"]"#);
+    assert_eq!(flags(1, 2000.0), [r#"["ack","rst"]"#]);
+    assert!(flags(0, 3500.0).contains(&r#"["ack","remove_addr"]"#.to_owned()));
+    let received = events(&traces[0], "packet_received");
+    assert!(received.iter().any(|event| event["data"]["flags"] == json!(["ack", "add_addr"])));
+    assert!(flags_of_all(&traces[0]).contains(&r#"["ack","add_addr_echo"]"#.to_owned()));
+}
+
+fn flags_of_all(trace: &Value) -> Vec<String> {
+    events(trace, "packet_sent").iter().map(|event| event["data"]["flags"].to_string()).collect()
+}
+
+/// An application that is woken by a timer sends at once; its bytes are under way from then on, not from the next
+/// acknowledgement on.
+#[test]
+fn what_timers_of_applications_change_is_told_when_they_expire() {
+    let telemetry = r#"{ kind = "telemetry", period = "500 ms", size = "200 B" }"#;
+    let file = r#"{ kind = "file", size = "1000123 B" }"#;
+    let text = tcp("rfc", "v4").replace(file, telemetry).replace("loss = \"1 %\"", "loss = \"0 %\"");
+    assert!(text.contains("telemetry"));
+    let (_, log) = logged(&text);
+    let trace = &list(&log, "traces")[0];
+    let published: Vec<f64> = events(trace, "packet_sent")
+        .iter()
+        .filter(|event| event["data"]["raw"]["payload_length"] == 200)
+        .map(|event| event["time"].as_f64().expect("a time"))
+        .collect();
+    assert!(published.len() >= 38, "{published:?}");
+    for time_ms in published {
+        let told = at(trace, time_ms, "metrics_updated");
+        let last = told.last().unwrap_or_else(|| panic!("nothing is told at {time_ms} ms"));
+        assert_eq!(last["data"]["packets_in_flight"], 1, "at {time_ms} ms");
+    }
 }

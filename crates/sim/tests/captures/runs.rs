@@ -114,6 +114,26 @@ pub(crate) fn mptcp(profile: &str, ip: &str) -> String {
     )
 }
 
+/// Every signal: a subflow changes its priority, is closed and opened again, loses its address and gets it back; a third
+/// one is announced.
+pub(crate) fn eventful(profile: &str, ip: &str) -> String {
+    let mut text = mptcp(profile, ip).replace("1000123 B", "5000123 B");
+    text += "[[connection.subflow]]\nname = \"more\"\nvia = [\"R1\"]\nannounced = true\n";
+    for (at_ms, action) in [
+        (1000, "backup"),
+        (1500, "regular"),
+        (2000, "close"),
+        (2500, "open"),
+        (3500, "remove"),
+        (4000, "open"),
+    ] {
+        text += &format!(
+            "[[event]]\nat = \"{at_ms} ms\"\nconnection = \"up\"\nsubflow = \"cell\"\naction = \"{action}\"\n"
+        );
+    }
+    text
+}
+
 /// A run with its folder.
 pub(crate) struct Recorded {
     pub(crate) folder: RunFolder,

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeSet, io::Write as _, path::Path, process::Command};
 
-use crate::runs::{Recorded, mptcp, tcp};
+use crate::runs::{Recorded, eventful, mptcp, tcp};
 
 /// What tshark prints of the packets of a file that `filter` takes; `None`, with a line that says so, without tshark.
-fn tshark(test: &str, file: &Path, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
+pub(crate) fn tshark(test: &str, file: &Path, filter: &str, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let home = tempfile::tempdir().expect("a temporary folder can be made");
     let output = Command::new("tshark")
         .args(["-n", "-r"])
@@ -43,6 +43,9 @@ fn cases() -> Vec<(String, String)> {
             cases.push((format!("TCP, {profile}, {ip}"), tcp(profile, ip)));
             cases.push((format!("MPTCP, {profile}, {ip}"), mptcp(profile, ip)));
         }
+    }
+    for (profile, ip) in [("rfc", "v4"), ("linux", "v6"), ("ns2", "v4")] {
+        cases.push((format!("MPTCP with events, {profile}, {ip}"), eventful(profile, ip)));
     }
     cases
 }

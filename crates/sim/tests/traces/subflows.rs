@@ -188,27 +188,54 @@ fn a_subflow_with_a_start_joins_then() {
     check_complete(&lines, 200);
 }
 
-#[test]
-fn a_subflow_is_stale_after_so_many_timeouts_and_its_data_moves_only_then() {
+/// Subflow 1 loses everything from 160 ms on: what was lost first, and when a data acknowledgement last made progress.
+fn silent(file: &str) -> (Lines, Vec<u64>, u64) {
     let transport = format!("{TRANSPORT}, stale_after = 3");
     let losses = lossy("wire1", ("forward", 160_000, 5_000_000));
-    let lines = lines("stale", &paths(&transport, "80 kB", &[10, 20], &losses));
-    let second = lines.of(1);
+    let lines = lines("stale", &paths(&transport, file, &[10, 20], &losses));
     let mut lost: Vec<u64> =
-        second.0.iter().filter(|line| line.what == What::Lost).filter_map(|line| line.dsn).collect();
+        lines.of(1).0.iter().filter(|line| line.what == What::Lost).filter_map(|line| line.dsn).collect();
     lost.sort_unstable();
     lost.dedup();
-    let third_us = second.again()[2].0;
-    for dsn in lost {
-        let moved: Vec<u64> = lines
-            .of(0)
-            .data()
-            .into_iter()
-            .filter(|line| line.dsn == Some(dsn))
-            .map(|line| line.time_us)
-            .collect();
+    let progress = lines.acks().into_iter().filter(|line| line.dack == lost.first().copied());
+    let progress_us = progress.map(arrives_us).min().expect("all before it is acknowledged");
+    (lines, lost, progress_us)
+}
+
+/// When the other subflow sends a segment.
+fn moves(lines: &Lines, dsn: u64) -> Vec<u64> {
+    lines.of(0).data().into_iter().filter(|line| line.dsn == Some(dsn)).map(|line| line.time_us).collect()
+}
+
+/// The first and the third period are what is left of the other subflow's timeout of 100 ms, which each of its
+/// acknowledgements, 24 ms apart at most, begins anew; the second and the fourth are 200 ms, for it has a count then. Three
+/// may be silent, the fourth is one too many. What goes again waits for the next acknowledgements of the other subflow.
+#[test]
+fn linux_a_subflow_is_stale_after_so_many_silent_periods_and_all_that_is_unacknowledged_goes_again() {
+    let (lines, lost, progress_us) = silent("400 kB");
+    let stale_us = progress_us + 2 * 76_000 + 400_000..=progress_us + 600_000;
+    for &dsn in &lost {
+        let moved = moves(&lines, dsn);
         assert_eq!(moved.len(), 1, "{dsn}");
-        assert!(moved[0] >= third_us, "{dsn} moves at {}, the third timeout is at {third_us}", moved[0]);
+        assert!((*stale_us.start()..=stale_us.end() + 2 * 24_000).contains(&moved[0]), "{dsn}: {moved:?}");
+    }
+    let stale_us = moves(&lines, lost[0])[0];
+    let [first, second] = [0, 1].map(|subflow| lines.of(subflow));
+    let own = first.data().into_iter().filter(|line| line.time_us < stale_us && line.dsn > Some(lost[0]));
+    let own_again = own.filter_map(|line| line.dsn).filter(|&dsn| moves(&lines, dsn).len() == 2).count();
+    assert!(own_again > 0, "what the other subflow has sent itself goes again too");
+    let fresh = second.data().into_iter().filter(|line| (stale_us..5_000_000).contains(&line.time_us));
+    assert!(fresh.filter_map(|line| line.dsn).all(|dsn| lost.contains(&dsn)), "it gets nothing new");
+    check_complete(&lines, 400);
+}
+
+#[test]
+fn linux_an_idle_subflow_gets_the_oldest_data_with_the_first_silent_period() {
+    let (lines, lost, progress_us) = silent("80 kB");
+    for &dsn in &lost {
+        let moved = moves(&lines, dsn);
+        assert_eq!(moved.len(), 1, "{dsn}");
+        assert!((progress_us..progress_us + 2 * 76_000 + 200_000).contains(&moved[0]), "{dsn}: {moved:?}");
     }
     check_complete(&lines, 80);
 }

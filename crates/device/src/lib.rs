@@ -1,0 +1,11 @@
+//! What `anabranchd` does: look at a machine, and run the congestion controls of `algorithms/` in its kernel.
+//!
+//! [`doctor`] only reads files, under a root that is an argument. [`cc`] loads, selects and shows; it needs the feature
+//! `cc`, and root.
+
+#[cfg(feature = "cc")]
+pub mod cc;
+pub mod doctor;
+mod error;
+
+pub use error::DeviceError;
