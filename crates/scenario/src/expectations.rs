@@ -27,7 +27,7 @@ impl Kind {
             Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Kind::When => "time or `\"uniform(from, to)\"`".to_owned(),
             Kind::Intervals => "pairs of times".to_owned(),
-            Kind::Congestion => "name or table".to_owned(),
+            Kind::Congestion | Kind::PathManager => "name or table".to_owned(),
             Kind::OrTable(kind, _) => format!("{}; or table", kind.short()),
             Kind::TableOrOff(_) => "table or `\"off\"`".to_owned(),
             Kind::Table(_) => "table".to_owned(),
@@ -77,6 +77,9 @@ impl Kind {
             }
             Kind::Congestion => {
                 "a congestion control such as \"reno\" or a table such as { name = \"reno\" }".to_owned()
+            }
+            Kind::PathManager => {
+                "a path manager such as \"fullmesh\" or a table such as { name = \"fullmesh\" }".to_owned()
             }
             Kind::OrTable(kind, _) => kind.expected(),
             Kind::TableOrOff(_) => "a table or \"off\"".to_owned(),

@@ -5,10 +5,12 @@ use std::rc::Rc;
 use crate::Error;
 use crate::congestion::{self, Choice};
 use crate::model::{
-    Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Subflow, Traffic, Transport, When,
+    Connection, Datagram, Direction, Hop, IpVersion, Nanos, PathManager, Protocol, Subflow, Traffic,
+    Transport, When,
 };
 use crate::names::{Names, Pattern};
-use crate::quantity::Dimension;
+use crate::path_manager;
+use crate::quantity::{Dimension, shown};
 use crate::reader::{Reference, Table, given};
 use crate::routes::{Graph, Leg};
 use crate::topology::{Family, check_references, insert};
@@ -91,7 +93,14 @@ impl Via {
 }
 
 /// A connection remembers in one word which subflows have carried a segment.
-const MAX_SUBFLOWS: usize = 32;
+pub(crate) const MAX_SUBFLOWS: usize = 32;
+
+/// A connection whose subflows follow from the topology, and where it stands in the file.
+pub(crate) struct Mesh {
+    pub(crate) connection: usize,
+    pub(crate) place: Place,
+    pub(crate) path: Rc<str>,
+}
 
 /// A subflow of every member of a family.
 struct SubflowTemplate {
@@ -100,6 +109,7 @@ struct SubflowTemplate {
     backup: bool,
     start: Option<Nanos>,
     announced: bool,
+    cap_bytes: Option<u64>,
     congestion: Choice,
 }
 
@@ -109,6 +119,7 @@ pub(crate) fn connections(
     context: &Context<'_>,
     names: &mut Names,
     routes: &mut Vec<Route>,
+    meshes: &mut Vec<Mesh>,
 ) -> Result<Vec<Connection>, Error> {
     let mut connections = Vec::new();
     for table in tables {
@@ -120,7 +131,10 @@ pub(crate) fn connections(
             _ => Protocol::Tcp,
         };
         let ip_version = read_ip(table)?;
-        let subflows = subflows(table, family, protocol)?;
+        let path_manager = path_manager::read(table, protocol)?;
+        let subflows = subflows(table, family, protocol, path_manager.as_ref())?;
+        let from_topology =
+            path_manager.as_ref().is_some_and(|manager| manager.name != "default") && !table.has("subflow");
         let scheduler = given(table.one_of("scheduler")?);
         let traffic = match table.table("traffic")? {
             None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
@@ -144,8 +158,13 @@ pub(crate) fn connections(
                 backup: template.backup,
                 start: template.start,
                 announced: template.announced,
+                cap_bytes: template.cap_bytes,
                 congestion: template.congestion.congestion.clone(),
             });
+            if from_topology {
+                let (connection, place, path) = (connections.len(), table.place(), table.path().into());
+                meshes.push(Mesh { connection, place, path });
+            }
             connections.push(Connection {
                 name,
                 member_of: None,
@@ -157,6 +176,7 @@ pub(crate) fn connections(
                 transport,
                 scheduler: scheduler.to_owned(),
                 subflows: subflows.collect(),
+                path_manager: path_manager.clone(),
             });
         }
     }
@@ -176,14 +196,20 @@ fn family_name(table: &Table<'_>, family: Family) -> Result<Pattern, Error> {
     Ok(name)
 }
 
-fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec<SubflowTemplate>, Error> {
+fn subflows(
+    table: &Table<'_>,
+    family: Family,
+    protocol: Protocol,
+    manager: Option<&PathManager>,
+) -> Result<Vec<SubflowTemplate>, Error> {
     let common = congestion::read(table, "congestion")?;
     let inner = table.tables("subflow")?;
     if inner.is_empty() {
         let via = Via { points: Vec::new(), place: table.place(), path: table.path().into() };
         let congestion = common.ok_or_else(|| table.missing("congestion"))?;
-        let (name, backup, start, announced) = ("0".to_owned(), false, None, false);
-        return Ok(vec![SubflowTemplate { name, via, backup, start, announced, congestion }]);
+        let name = "0".to_owned();
+        let (backup, start, announced, cap_bytes) = (false, None, false, None);
+        return Ok(vec![SubflowTemplate { name, via, backup, start, announced, cap_bytes, congestion }]);
     }
     if protocol == Protocol::Tcp && inner.len() > 1 {
         let what =
@@ -214,10 +240,25 @@ fn subflows(table: &Table<'_>, family: Family, protocol: Protocol) -> Result<Vec
             );
         }
         let (start, announced) = read_opening(subflow, at == 0)?;
+        let cap_bytes = subflow.quantity("cap")?;
+        check_managed(subflow, manager)?;
         let via = Via::read(subflow, family)?;
-        subflows.push(SubflowTemplate { name, via, backup, start, announced, congestion });
+        subflows.push(SubflowTemplate { name, via, backup, start, announced, cap_bytes, congestion });
     }
     Ok(subflows)
+}
+
+/// A path manager opens subflows by itself, and only `cost` knows of caps.
+fn check_managed(subflow: &Table<'_>, manager: Option<&PathManager>) -> Result<(), Error> {
+    if let Some(manager) = manager.filter(|_| subflow.has("start")) {
+        let what =
+            format!("the path manager {} opens subflows; expected one of the two", shown(&manager.name));
+        return Err(subflow.error_at("start", &what));
+    }
+    if subflow.has("cap") && manager.is_none_or(|manager| manager.name != "cost") {
+        return Err(subflow.error_at("cap", "nothing looks at it; expected path_manager = \"cost\""));
+    }
+    Ok(())
 }
 
 /// When a subflow is opened if not as soon as it may, and whether it waits for its address to be announced.

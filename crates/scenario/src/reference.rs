@@ -1,11 +1,13 @@
 //! The reference of scenario files in Markdown, from the key tables.
 
 use anabranch_cc::algorithms;
+use anabranch_policy::paths::PATH_MANAGERS;
 
 use crate::congestion;
 use crate::keys::{Kind, Need, SCENARIO, Section};
+use crate::path_manager;
 
-/// Every key of a scenario file, and every parameter of every congestion control, in Markdown.
+/// Every key of a scenario file, and every parameter of every congestion control and path manager, in Markdown.
 pub fn reference() -> String {
     let mut out = String::new();
     let mut seen = Vec::new();
@@ -26,9 +28,26 @@ pub fn reference() -> String {
     for named in &congestion::NAMED {
         out.push_str(&format!("`{}`: {}.\n\n", named.name, named.title));
     }
+    path_managers_text(&mut out);
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+fn path_managers_text(out: &mut String) {
+    out.push_str("### Path managers\n\n");
+    for info in &PATH_MANAGERS {
+        out.push_str(&format!("`{}`: {}.\n\n", info.name, info.title));
+        if info.params.is_empty() {
+            continue;
+        }
+        out.push_str("| parameter | value | meaning |\n|---|---|---|\n");
+        for param in info.params {
+            let expected = path_manager::expected(param);
+            out.push_str(&format!("| `{}` | {expected} | {} |\n", param.name, param.doc));
+        }
+        out.push('\n');
+    }
 }
 
 fn section_text(section: &'static Section, heading: &str, seen: &mut Vec<&'static str>, out: &mut String) {

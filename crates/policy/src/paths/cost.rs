@@ -4,7 +4,8 @@
 //! What a path has carried since the period began counts, both directions, headers included. At the cap its subflow is
 //! closed until the next period (`hard`), or made a backup, which still carries data when nothing else can. Periods begin
 //! at multiples of their length. Looks come more often the nearer a cap is: each after half the time that the rest lasts at
-//! the rate since the last look, so that a window that doubles in a round trip does not run past it by more than that round.
+//! the highest rate that the path has shown, and at 100 Mbit/s if that was less: a path that has been silent does not run
+//! past its cap between two looks, unless it is suddenly twice as fast as that.
 //!
 //! A hard cap can leave a connection without any subflow: then its data wait for the next period.
 
@@ -14,6 +15,10 @@ use super::{Action, Decision, Nanos, Observation, PathManager, State, priority, 
 /// Shortest and longest distance of two looks at a path with a cap.
 const LOOK_MIN: Nanos = 1_000_000;
 const LOOK_MAX: Nanos = 1_000_000_000;
+/// A rate is measured over at least this long: single packets are none.
+const RATE_OVER: Nanos = 50_000_000;
+/// Bytes per second that a path may have at any time.
+const RATE_MIN: u64 = 12_500_000;
 
 pub(super) struct Cost {
     period: Nanos,
@@ -29,8 +34,10 @@ pub(super) struct Cost {
 struct Used {
     /// What it had carried when the period began.
     before: u64,
-    /// At the last look.
-    last: (Nanos, u64),
+    /// Time, and what it had carried, at the beginning of the present measurement of its rate.
+    measured_from: (Nanos, u64),
+    /// Highest rate so far, in bytes per second.
+    rate_max: u64,
 }
 
 impl Cost {
@@ -40,9 +47,13 @@ impl Cost {
 
     /// When to look again at a path that may still carry `left` bytes.
     fn next_look(used: &mut Used, now: Nanos, carried: u64, left: u64) -> Nanos {
-        let (at, bytes) = std::mem::replace(&mut used.last, (now, carried));
-        let (time, grown) = (now - at, carried - bytes);
-        let lasts = u128::from(left) * u128::from(time) / u128::from(grown.max(1)) / 2;
+        let (from, bytes) = used.measured_from;
+        if now >= from + RATE_OVER {
+            let rate = u128::from(carried - bytes) * 1_000_000_000 / u128::from(now - from);
+            used.rate_max = used.rate_max.max(rate as u64);
+            used.measured_from = (now, carried);
+        }
+        let lasts = u128::from(left) * 1_000_000_000 / u128::from(used.rate_max.max(RATE_MIN)) / 2;
         now + (lasts.min(LOOK_MAX.into()) as Nanos).max(LOOK_MIN)
     }
 }

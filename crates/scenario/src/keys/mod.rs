@@ -79,6 +79,8 @@ pub(crate) enum Kind {
     Intervals,
     /// An algorithm, or a table of its name and parameters.
     Congestion,
+    /// A path manager, or a table of its name and parameters.
+    PathManager,
     /// A value of the other kind, or a table.
     OrTable(&'static Kind, &'static Section),
     /// A table, or "off".

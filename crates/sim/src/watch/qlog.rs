@@ -13,6 +13,7 @@ use std::{collections::BTreeSet, fmt::Write as _, io, path::PathBuf};
 
 use anabranch_cc::{CaState, SSTHRESH_INFINITE};
 use anabranch_link::Nanos;
+use anabranch_policy::paths::Decision;
 use anabranch_scenario::model::Scenario;
 
 use super::{Shown, bytes::Bytes, output::Output, paths::Paths, spool::Spool};
@@ -230,6 +231,17 @@ impl Qlog {
                 (true, _) => "mp_join",
             };
             text(to, "by", opens);
+        });
+    }
+
+    /// The path manager has decided something about the subflow of an endpoint.
+    pub(super) fn decided(&mut self, now: Nanos, index: usize, decision: &Decision) {
+        self.event(index, now, "path_decision", |to| {
+            text(to, "action", decision.action.name());
+            text(to, "reason", decision.reason.code);
+            for (name, value) in &decision.reason.numbers {
+                write!(to, ",\"{name}\":{value}").expect("a string takes all text");
+            }
         });
     }
 

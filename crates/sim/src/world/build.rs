@@ -9,6 +9,7 @@ use anabranch_scenario::model::{self, Direction, Hop, Protocol, Scenario, Strips
 use super::{
     Connection, Endpoint, Idle, Phase, World,
     connection::{Group, Jitter, Life, Side},
+    paths::{Carriers, Manager},
     relay::Relay,
 };
 use crate::{
@@ -41,6 +42,7 @@ impl<'s, K: Key> World<'s, K> {
             endpoints: Vec::with_capacity(endpoints),
             connections: Vec::with_capacity(scenario.connections.len()),
             datagrams: Vec::with_capacity(scenario.datagrams.len()),
+            carriers: Carriers::default(),
             relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
@@ -148,6 +150,7 @@ impl<'s, K: Key> World<'s, K> {
             acceptor_speaks_first: model.traffic.acceptor_speaks_first(),
             is_open: [false; 2],
             data_side: model.traffic.data_side() as u8,
+            manager: Manager::new(model, streams),
         });
         for side in [0, 1] {
             self.connections[number as usize].listen(side);

@@ -4,6 +4,7 @@ use anabranch_cc::{Conn, Controller, MAX_PEERS, Peer};
 use anabranch_link::{Nanos, Rng};
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
+use super::paths::Manager;
 use crate::{
     app::Application,
     mptcp::{meta_receiver::MetaReceiver, meta_sender::MetaSender, remedy::Remedy, window::Window},
@@ -135,6 +136,8 @@ pub(crate) struct Connection {
     pub(crate) is_open: [bool; 2],
     /// The side whose sending is measured.
     pub(crate) data_side: u8,
+    /// Decides which subflows there are, if the scenario's are not simply opened.
+    pub(crate) manager: Option<Box<Manager>>,
 }
 
 impl Connection {

@@ -12,6 +12,7 @@ mod input;
 mod lifecycle;
 mod marks;
 mod output;
+mod paths;
 mod relay;
 mod timeouts;
 
@@ -21,6 +22,7 @@ use anabranch_link::{NEVER, Nanos};
 use anabranch_scenario::model::Scenario;
 
 pub(crate) use self::connection::{Connection, Endpoint, Phase, Side};
+use self::paths::Carriers;
 use self::relay::Relay;
 use crate::{
     Control, Interrupted,
@@ -51,6 +53,7 @@ pub(crate) struct World<'s, K> {
     pub(crate) connections: Vec<Connection>,
     pub(crate) datagrams: Vec<DatagramFlow>,
     pub(crate) relays: Vec<Relay>,
+    carriers: Carriers,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
     /// Stands in for peers and words where nothing is coupled.
@@ -134,7 +137,7 @@ impl<K: Key> World<'_, K> {
         let index = id.index as usize;
         match id.kind {
             TimerKind::Retransmit | TimerKind::DelayedAck | TimerKind::Pace => self.show_changes(index),
-            TimerKind::Open => self.show_changes(self.connections[index].first as usize),
+            TimerKind::Open | TimerKind::Paths => self.show_changes(self.connections[index].first as usize),
             _ => {}
         }
     }
@@ -212,9 +215,11 @@ impl<K: Key> World<'_, K> {
             }
             TimerKind::Application => self.wake(index),
             TimerKind::Event => self.carry_out(index),
+            TimerKind::Paths => self.manage_paths(index),
             TimerKind::Change => {
                 let change = &self.scenario.changes[index];
                 self.net.change(time, change, index);
+                self.note_carrier(change);
             }
             TimerKind::Sample => self.sample(),
             TimerKind::EnergyBin => self.end_energy_bin(),
