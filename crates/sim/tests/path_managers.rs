@@ -6,7 +6,7 @@ mod common;
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_scenario::model::Scenario;
 use anabranch_sim::{Control, Records};
-use common::{connection, parse, run, subflow};
+use common::{connection, parse, run, scenario, subflow};
 use serde_json::Value;
 
 /// A client on Wi-Fi, whose access point can lose its own line (`line`), and on a cellular network.
@@ -194,6 +194,15 @@ fn fail_over_from_a_silent_path_comes_within_two_retransmission_timeouts_and_the
     let back = when(&told, "preferred-returned", 35.0);
     assert!((36.0..40.0).contains(&back), "{back} s");
     assert!(mbps(&run, "wifi", 45, 60) > 18.0);
+}
+
+#[test]
+fn with_the_timeouts_of_linux_the_tutorial_is_over_within_a_second_and_back_within_five() {
+    let (_, told) = decisions(&scenario("tutorial/failover.toml", &[]));
+    let over = when(&told, "preferred-failed", 10.0) - 10.0;
+    let back = when(&told, "preferred-returned", 25.0) - 25.0;
+    assert!((0.6..1.0).contains(&over), "{over} s");
+    assert!((1.0..5.0).contains(&back), "{back} s");
 }
 
 #[test]
