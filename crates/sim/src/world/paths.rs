@@ -79,6 +79,7 @@ pub(crate) struct Carriers {
 impl<K: Key> World<'_, K> {
     /// The path manager of a connection, if it has one, looks at once.
     #[cold]
+    #[inline(never)]
     pub(super) fn call_manager(&mut self, number: usize) {
         self.look_later(number, self.now);
     }
@@ -93,6 +94,7 @@ impl<K: Key> World<'_, K> {
 
     /// A change of the scenario that takes a link down or up.
     #[cold]
+    #[inline(never)]
     pub(super) fn note_carrier(&mut self, change: &Change) {
         let Some(up) = change.up else { return };
         let interface = match change.target {
@@ -124,6 +126,8 @@ impl<K: Key> World<'_, K> {
     }
 
     /// The timer of a manager.
+    #[cold]
+    #[inline(never)]
     pub(super) fn manage_paths(&mut self, number: usize) {
         let is_due = |manager: &Manager| manager.look_at == self.now;
         if !self.connections[number].manager.as_deref().is_some_and(is_due) {
