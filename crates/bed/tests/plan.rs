@@ -354,3 +354,32 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
         assert!(text.contains(about), "{text}");
     }
 }
+
+#[test]
+fn the_kernels_own_path_manager_opens_a_full_mesh_to_one_address() {
+    let managed =
+        |manager: &str| TWO_PATHS.replace("congestion =", &format!("path_manager = {manager}\ncongestion ="));
+    assert_eq!(planned(&managed("\"fullmesh\"")), planned(TWO_PATHS));
+    assert_eq!(
+        refused(&managed("\"failover\"")),
+        "--engine kernel: connection up: the kernel has no path manager failover; expected path_manager = \"fullmesh\", or the simulator"
+    );
+    assert_eq!(
+        refused(&managed("{ name = \"ndiffports\", num_subflows = 3 }")),
+        "--engine kernel: connection up: the kernel has no path manager ndiffports; expected path_manager = \"fullmesh\", or the simulator"
+    );
+    assert_eq!(
+        refused(&managed("\"default\"")),
+        "--engine kernel: connection up: with path_manager = \"default\" only the first subflow is opened; leave out the others"
+    );
+    // Without subflows in the file, the two interfaces of the server are two addresses.
+    let from_topology: String = managed("\"fullmesh\"")
+        .lines()
+        .filter(|line| !line.starts_with("subflow"))
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    assert_eq!(
+        refused(&from_topology),
+        "--engine kernel: connection up: the server has one address per connection; list the subflows to it, or use the simulator"
+    );
+}

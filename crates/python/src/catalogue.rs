@@ -1,8 +1,8 @@
 //! What a scenario can name.
 
 use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
-use anabranch_policy::{energy::RADIOS, scheduler::SCHEDULERS};
-use anabranch_scenario::{NAMED, Named as NamedCongestion, model::Recovery};
+use anabranch_policy::{energy::RADIOS, paths::PATH_MANAGERS, scheduler::SCHEDULERS};
+use anabranch_scenario::{NAMED, Named as NamedCongestion, STATIC_PATH_MANAGER, model::Recovery};
 use pyo3::prelude::*;
 
 /// A congestion control of the registry.
@@ -118,10 +118,15 @@ pub(crate) fn list_schedulers() -> Vec<Named> {
     SCHEDULERS.iter().map(|info| Named { name: info.name, title: info.title }).collect()
 }
 
-/// The path managers.
+/// The path managers: none, then those in the order of the registry.
 #[pyfunction]
 pub(crate) fn list_path_managers() -> Vec<Named> {
-    vec![Named { name: "static", title: "the subflows of the scenario file, opened as transport.join says" }]
+    let fixed = Named {
+        name: STATIC_PATH_MANAGER,
+        title: "the subflows of the scenario file, opened as transport.join says",
+    };
+    let of_registry = PATH_MANAGERS.iter().map(|info| Named { name: info.name, title: info.title });
+    std::iter::once(fixed).chain(of_registry).collect()
 }
 
 /// The kinds of links.

@@ -150,6 +150,7 @@ pub static FIGURES: &[Metric] = &[
     sim(Connection, "opportunistic_retransmissions", "packets", "of MPTCP: blocked segments sent again on a faster subflow"),
     sim(Connection, "penalisations", "1", "of MPTCP: windows halved because a subflow held up the others"),
     sim(Connection, "joins_refused", "1", "of MPTCP: joins that the way did not let through"),
+    sim(Connection, "path_decisions", "1", "of MPTCP with a path manager: decisions that it has carried out"),
     both(Connection, "fallback", "1", "of MPTCP: 1 if the connection went on as TCP"),
     sim(Subflow, "ecn_marks", "packets", "with `ecn`: data packets that arrived with a mark"),
     sim(Subflow, "subflow_failures", "1", "with events or `stale_after`: how often it has become stale"),

@@ -4,6 +4,7 @@ use crate::events;
 use crate::flows::{self, Context};
 use crate::interfaces::{self, Attachable};
 use crate::keys::SCENARIO;
+use crate::mesh::{self, Topology};
 use crate::model::{Connection, Datagram, Hop, Join, Link, Measure, Nanos, Protocol, Scenario, Strips};
 use crate::names::Names;
 use crate::quantity::Dimension;
@@ -51,10 +52,10 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     let media = topology::media(&top.tables("medium")?, &node_names, &mut link_names)?;
 
     let context = Context { nodes: &node_names, duration, family_limit };
-    let (mut flow_names, mut routes) = (Names::new(), Vec::new());
+    let (mut flow_names, mut routes, mut meshes) = (Names::new(), Vec::new(), Vec::new());
     let connections = top.tables("connection")?;
     let mut connections =
-        flows::connections(&connections, &settings, &context, &mut flow_names, &mut routes)?;
+        flows::connections(&connections, &settings, &context, &mut flow_names, &mut routes, &mut meshes)?;
     let datagrams = top.tables("datagram")?;
     let mut datagrams = flows::datagrams(&datagrams, &context, &mut flow_names, &mut routes)?;
     if connections.is_empty() && datagrams.is_empty() {
@@ -63,13 +64,16 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     let relays = top.tables("relay")?;
     let relays = relays::relays(&relays, &mut connections, family_limit, &mut flow_names)?;
     let changes = topology::changes(&top.tables("change")?, &link_names, &links, &media)?;
-    let events = events::read(&top.tables("event")?, &flow_names, &connections)?;
     let attachable = Attachable { nodes: &node_names, names: &link_names, links: &links, media: &media };
     let interfaces = interfaces::interfaces(&top.tables("interface")?, &attachable, family_limit)?;
     check_bins(&top, duration, &measure, !interfaces.is_empty())?;
 
-    let paths = flows::resolve(&routes, source, &node_names, &Graph::new(nodes.len(), &links, &media))?;
+    let graph = Graph::new(nodes.len(), &links, &media);
+    let paths = flows::resolve(&routes, source, &node_names, &graph)?;
     distribute(paths, &mut connections, &mut datagrams);
+    let topology = Topology { graph: &graph, links: &links, media: &media };
+    mesh::expand(&meshes, source, &topology, &mut connections)?;
+    let events = events::read(&top.tables("event")?, &flow_names, &connections)?;
     check_stripped(&top, &connections, &links)?;
     let scenario = Scenario {
         name,

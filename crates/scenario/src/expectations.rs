@@ -27,7 +27,7 @@ impl Kind {
             Kind::OneOf(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
             Kind::When => "time or `\"uniform(from, to)\"`".to_owned(),
             Kind::Intervals => "pairs of times".to_owned(),
-            Kind::Congestion | Kind::Scheduler => "name or table".to_owned(),
+            Kind::Congestion | Kind::Scheduler | Kind::PathManager => "name or table".to_owned(),
             Kind::OrTable(kind, _) => format!("{}; or table", kind.short()),
             Kind::TableOrOff(_) => "table or `\"off\"`".to_owned(),
             Kind::Table(_) => "table".to_owned(),
@@ -81,6 +81,9 @@ impl Kind {
             Kind::Scheduler => {
                 "a scheduler such as \"minrtt\" or a table such as { name = \"blest\", lambda = 1.2 }"
                     .to_owned()
+            }
+            Kind::PathManager => {
+                "a path manager such as \"fullmesh\" or a table such as { name = \"fullmesh\" }".to_owned()
             }
             Kind::OrTable(kind, _) => kind.expected(),
             Kind::TableOrOff(_) => "a table or \"off\"".to_owned(),

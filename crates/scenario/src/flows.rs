@@ -5,11 +5,12 @@ use std::rc::Rc;
 use crate::Error;
 use crate::congestion::{self, Choice};
 use crate::model::{
-    Connection, Datagram, Direction, Hop, IpVersion, Nanos, Protocol, Scheduler, Subflow, Traffic, Transport,
-    When,
+    Connection, Datagram, Direction, Hop, IpVersion, Nanos, PathManager, Protocol, Scheduler, Subflow,
+    Traffic, Transport, When,
 };
 use crate::names::{Names, Pattern};
-use crate::quantity::Dimension;
+use crate::path_manager;
+use crate::quantity::{Dimension, shown};
 use crate::reader::{Reference, Table, given};
 use crate::routes::{Graph, Leg};
 use crate::scheduler;
@@ -93,7 +94,14 @@ impl Via {
 }
 
 /// A connection remembers in one word which subflows have carried a segment.
-const MAX_SUBFLOWS: usize = 32;
+pub(crate) const MAX_SUBFLOWS: usize = 32;
+
+/// A connection whose subflows follow from the topology, and where it stands in the file.
+pub(crate) struct Mesh {
+    pub(crate) connection: usize,
+    pub(crate) place: Place,
+    pub(crate) path: Rc<str>,
+}
 
 /// A subflow of every member of a family.
 struct SubflowTemplate {
@@ -103,6 +111,7 @@ struct SubflowTemplate {
     weight: u32,
     start: Option<Nanos>,
     announced: bool,
+    cap_bytes: Option<u64>,
     congestion: Choice,
 }
 
@@ -112,6 +121,7 @@ pub(crate) fn connections(
     context: &Context<'_>,
     names: &mut Names,
     routes: &mut Vec<Route>,
+    meshes: &mut Vec<Mesh>,
 ) -> Result<Vec<Connection>, Error> {
     let mut connections = Vec::new();
     for table in tables {
@@ -123,8 +133,11 @@ pub(crate) fn connections(
             _ => Protocol::Tcp,
         };
         let ip_version = read_ip(table)?;
+        let path_manager = path_manager::read(table, protocol)?;
         let scheduler = scheduler::read(table, "scheduler")?;
-        let subflows = subflows(table, family, protocol, &scheduler)?;
+        let subflows = subflows(table, family, protocol, &scheduler, path_manager.as_ref())?;
+        let from_topology =
+            path_manager.as_ref().is_some_and(|manager| manager.name != "default") && !table.has("subflow");
         let traffic = match table.table("traffic")? {
             None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
             Some(table) => traffic::read(&table, context)?,
@@ -148,8 +161,13 @@ pub(crate) fn connections(
                 weight: template.weight,
                 start: template.start,
                 announced: template.announced,
+                cap_bytes: template.cap_bytes,
                 congestion: template.congestion.congestion.clone(),
             });
+            if from_topology {
+                let (connection, place, path) = (connections.len(), table.place(), table.path().into());
+                meshes.push(Mesh { connection, place, path });
+            }
             connections.push(Connection {
                 name,
                 member_of: None,
@@ -161,6 +179,7 @@ pub(crate) fn connections(
                 transport,
                 scheduler: scheduler.clone(),
                 subflows: subflows.collect(),
+                path_manager: path_manager.clone(),
             });
         }
     }
@@ -185,14 +204,23 @@ fn subflows(
     family: Family,
     protocol: Protocol,
     scheduler: &Scheduler,
+    manager: Option<&PathManager>,
 ) -> Result<Vec<SubflowTemplate>, Error> {
     let common = congestion::read(table, "congestion")?;
     let inner = table.tables("subflow")?;
     if inner.is_empty() {
         let via = Via { points: Vec::new(), place: table.place(), path: table.path().into() };
         let congestion = common.ok_or_else(|| table.missing("congestion"))?;
-        let (name, backup, weight, start, announced) = ("0".to_owned(), false, 1, None, false);
-        return Ok(vec![SubflowTemplate { name, via, backup, weight, start, announced, congestion }]);
+        return Ok(vec![SubflowTemplate {
+            name: "0".to_owned(),
+            via,
+            backup: false,
+            weight: 1,
+            start: None,
+            announced: false,
+            cap_bytes: None,
+            congestion,
+        }]);
     }
     if protocol == Protocol::Tcp && inner.len() > 1 {
         let what =
@@ -224,10 +252,25 @@ fn subflows(
         }
         let weight = scheduler::weight(subflow, scheduler)?;
         let (start, announced) = read_opening(subflow, at == 0)?;
+        let cap_bytes = subflow.quantity("cap")?;
+        check_managed(subflow, manager)?;
         let via = Via::read(subflow, family)?;
-        subflows.push(SubflowTemplate { name, via, backup, weight, start, announced, congestion });
+        subflows.push(SubflowTemplate { name, via, backup, weight, start, announced, cap_bytes, congestion });
     }
     Ok(subflows)
+}
+
+/// A path manager opens subflows by itself, and only `cost` knows of caps.
+fn check_managed(subflow: &Table<'_>, manager: Option<&PathManager>) -> Result<(), Error> {
+    if let Some(manager) = manager.filter(|_| subflow.has("start")) {
+        let what =
+            format!("the path manager {} opens subflows; expected one of the two", shown(&manager.name));
+        return Err(subflow.error_at("start", &what));
+    }
+    if subflow.has("cap") && manager.is_none_or(|manager| manager.name != "cost") {
+        return Err(subflow.error_at("cap", "nothing looks at it; expected path_manager = \"cost\""));
+    }
+    Ok(())
 }
 
 /// When a subflow is opened if not as soon as it may, and whether it waits for its address to be announced.

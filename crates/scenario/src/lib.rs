@@ -13,9 +13,11 @@ mod flows;
 mod interfaces;
 mod keys;
 mod medium;
+mod mesh;
 pub mod model;
 mod names;
 mod overrides;
+mod path_manager;
 mod quantity;
 mod reader;
 mod reference;
@@ -38,6 +40,7 @@ use std::path::Path;
 use model::Scenario;
 
 pub use congestion::{NAMED, Named};
+pub use path_manager::STATIC as STATIC_PATH_MANAGER;
 pub use reference::reference;
 pub use schema::schema;
 

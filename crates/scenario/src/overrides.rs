@@ -53,8 +53,10 @@ fn set(target: &mut Item, segments: &[String], new: &Item) -> Result<(), String>
             let entry = &mut entries[at];
             if rest.is_empty() {
                 entry.place = new.place;
-            } else if let ("congestion", Value::Text(name)) = (segment.as_str(), &entry.item.value) {
-                entry.item.value = congestion_table(name, entry.item.place);
+            } else if let ("congestion" | "path_manager", Value::Text(name)) =
+                (segment.as_str(), &entry.item.value)
+            {
+                entry.item.value = named_table(name, entry.item.place);
             }
             set(&mut entry.item, rest, new)
         }
@@ -65,7 +67,7 @@ fn set(target: &mut Item, segments: &[String], new: &Item) -> Result<(), String>
 }
 
 /// `congestion = "vegas"` written out, so that `congestion.alpha` can be set.
-fn congestion_table(name: &str, place: Place) -> Value {
+fn named_table(name: &str, place: Place) -> Value {
     let item = Item { place, value: Value::Text(name.to_owned()) };
     Value::Table(vec![Entry { key: "name".to_owned(), place, item }])
 }

@@ -1,13 +1,15 @@
 //! The reference of scenario files in Markdown, from the key tables.
 
 use anabranch_cc::{Param, algorithms};
-use anabranch_policy::scheduler::SCHEDULERS;
+use anabranch_policy::{paths::PATH_MANAGERS, scheduler::SCHEDULERS};
 
 use crate::congestion;
 use crate::keys::{Kind, Need, SCENARIO, Section};
+use crate::path_manager;
 use crate::scheduler;
 
-/// Every key of a scenario file, and every parameter of every congestion control and packet scheduler, in Markdown.
+/// Every key of a scenario file, and every parameter of every congestion control, packet scheduler and path manager, in
+/// Markdown.
 pub fn reference() -> String {
     let mut out = String::new();
     let mut seen = Vec::new();
@@ -25,6 +27,7 @@ pub fn reference() -> String {
         out.push_str(&format!("`{}`: {}.\n\n", info.name, info.title));
         params_text(&scheduler::params(info), &mut out);
     }
+    path_managers_text(&mut out);
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
@@ -40,6 +43,22 @@ fn params_text(params: &[Param], out: &mut String) {
         out.push_str(&format!("| `{}` | {} | {meaning} |\n", param.name, congestion::expected(param)));
     }
     out.push('\n');
+}
+
+fn path_managers_text(out: &mut String) {
+    out.push_str("### Path managers\n\n");
+    for info in &PATH_MANAGERS {
+        out.push_str(&format!("`{}`: {}.\n\n", info.name, info.title));
+        if info.params.is_empty() {
+            continue;
+        }
+        out.push_str("| parameter | value | meaning |\n|---|---|---|\n");
+        for param in info.params {
+            let expected = path_manager::expected(param);
+            out.push_str(&format!("| `{}` | {expected} | {} |\n", param.name, param.doc));
+        }
+        out.push('\n');
+    }
 }
 
 fn section_text(section: &'static Section, heading: &str, seen: &mut Vec<&'static str>, out: &mut String) {

@@ -24,8 +24,9 @@ pub(crate) struct Graph<'a> {
     edges: Vec<Edge>,
 }
 
-#[derive(Clone, Copy)]
-enum Edge {
+/// What a node is attached to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge {
     Link(usize),
     Medium(usize),
 }
@@ -90,7 +91,8 @@ impl<'a> Graph<'a> {
         ends.into_iter().find(|node| !seen.insert(*node))
     }
 
-    fn edges_of(&self, node: usize) -> &[Edge] {
+    /// What a node is attached to: links, then media, in the order of the file.
+    pub(crate) fn edges_of(&self, node: usize) -> &[Edge] {
         &self.edges[self.first[node]..self.first[node + 1]]
     }
 

@@ -1,11 +1,12 @@
 //! JSON Schema (draft 2020-12) of scenario files, from the key tables.
 
 use anabranch_cc::algorithms;
-use anabranch_policy::scheduler::SCHEDULERS;
+use anabranch_policy::{paths::PATH_MANAGERS, scheduler::SCHEDULERS};
 use serde_json::{Map, Value, json};
 
 use crate::congestion;
 use crate::keys::{Key, Kind, Need, SCENARIO, Section};
+use crate::path_manager;
 use crate::quantity::Dimension;
 use crate::scheduler;
 
@@ -92,6 +93,7 @@ fn kind_schema(kind: &Kind) -> Value {
         }
         Kind::Congestion => congestion_schema(),
         Kind::Scheduler => scheduler_schema(),
+        Kind::PathManager => path_manager_schema(),
         Kind::OrTable(kind, section) => {
             json!({ "anyOf": [kind_schema(kind), section_schema(section)] })
         }
@@ -157,6 +159,32 @@ fn congestion_schema() -> Value {
             "required": ["name"],
             "additionalProperties": false,
         })
+    }));
+    json!({ "anyOf": any })
+}
+
+fn path_manager_schema() -> Value {
+    let names: Vec<&str> = path_manager::names().collect();
+    let mut any = vec![json!({ "enum": names })];
+    any.extend(PATH_MANAGERS.iter().map(|info| {
+        let mut properties = Map::from_iter([("name".to_owned(), json!({ "const": info.name }))]);
+        for param in info.params {
+            let doc = format!("{} Expected: {}.", param.doc, path_manager::expected(param));
+            properties.insert(param.name.to_owned(), json!({ "description": doc }));
+        }
+        json!({
+            "type": "object",
+            "description": info.title,
+            "properties": properties,
+            "required": ["name"],
+            "additionalProperties": false,
+        })
+    }));
+    any.push(json!({
+        "type": "object",
+        "properties": { "name": { "const": path_manager::STATIC } },
+        "required": ["name"],
+        "additionalProperties": false,
     }));
     json!({ "anyOf": any })
 }

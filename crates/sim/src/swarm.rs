@@ -146,6 +146,8 @@ struct Plan {
     cross_traffic: Cross,
     /// Energy and memory are measured.
     metered: bool,
+    /// The path manager of the file's connection.
+    manager: Option<String>,
 }
 
 /// What else uses the first path.
@@ -171,7 +173,8 @@ enum Cross {
 impl Plan {
     fn toml(&self) -> String {
         let paths = if self.tcp { &self.paths[..1] } else { &self.paths[..] };
-        let mut text = "name = \"swarm\"\nduration = \"4 h\"\n".to_owned();
+        let duration = if self.manager.is_some() { "20 min" } else { "4 h" };
+        let mut text = format!("name = \"swarm\"\nduration = \"{duration}\"\n");
         text += "measure.interval = \"10 min\"\nmeasure.head_of_line = true\n";
         if self.metered {
             text += "measure.energy_bin = \"7 min\"\nmeasure.memory = true\n";
@@ -205,13 +208,16 @@ impl Plan {
         add(&format!("protocol = \"{protocol}\"\nscheduler = {scheduler}"));
         let (bytes, direction) = (self.file_bytes, self.direction);
         add(&format!("traffic = {{ kind = \"file\", size = \"{bytes} B\", direction = \"{direction}\" }}"));
+        if let Some(manager) = &self.manager {
+            add(&format!("path_manager = {manager}"));
+        }
         for (i, path) in paths.iter().enumerate() {
             add(&format!("[[connection.subflow]]\nvia = [\"A{i}\"]\ncongestion = \"{}\"", path.congestion));
             if !self.tcp {
                 add(&format!("backup = {}", path.backup));
             }
             match path.opening {
-                Opening::At(ms) if i > 0 => add(&format!("start = \"{ms} ms\"")),
+                Opening::At(ms) if i > 0 && self.manager.is_none() => add(&format!("start = \"{ms} ms\"")),
                 Opening::Announced if i > 0 => add("announced = true"),
                 _ => {}
             }
@@ -486,6 +492,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             direction,
             cross_traffic,
             metered,
+            manager: None,
         },
     )
 }
@@ -554,6 +561,30 @@ proptest! {
             }
         };
         run_marked::<u64>(&marked.scenario(), seed, mark);
+    }
+}
+
+/// Every path manager with its defaults, and some in a hurry.
+fn managers() -> Vec<String> {
+    let hurried = [
+        r#"{ name = "failover", hold = "100 ms", retry = "50 ms" }"#,
+        r#"{ name = "pcdc", phase = "500 ms", settle = "0 s", again_after = "3 s" }"#,
+        r#"{ name = "reestablish", dead_after = 1, retry = "10 ms", retry_max = "1 s", jitter = 1 }"#,
+    ];
+    let names = anabranch_policy::paths::PATH_MANAGERS.iter().map(|info| format!("{:?}", info.name));
+    names.chain(hurried.map(str::to_owned)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_scenarios_keep_every_invariant_under_every_path_manager(
+        plan in plan(),
+        manager in select(managers()),
+        seed in 0_u64..1000,
+    ) {
+        check(&Plan { tcp: false, manager: Some(manager), ..plan }.scenario(), seed);
     }
 }
 

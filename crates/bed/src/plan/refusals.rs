@@ -1,6 +1,6 @@
 //! What the simulator does and a kernel does not, or not when a scenario says so.
 
-use anabranch_scenario::model::{Connection, Protocol, Recovery, Scenario};
+use anabranch_scenario::model::{Connection, PathManager, Protocol, Recovery, Scenario};
 
 /// What of a scenario the test bed cannot do, in words, with what to change.
 pub(super) fn mechanics(scenario: &Scenario) -> Option<String> {
@@ -26,10 +26,37 @@ pub(super) fn mechanics(scenario: &Scenario) -> Option<String> {
 
 fn of_connection(connection: &Connection) -> Option<String> {
     let (name, transport) = (&connection.name, &connection.transport);
+    if let Some(what) = connection.path_manager.as_ref().and_then(|manager| of_manager(connection, manager)) {
+        return Some(format!("connection {name}: {what}"));
+    }
     let keys = [
         ("opportunistic_retransmission", transport.opportunistic_retransmission),
         ("penalisation", transport.penalisation),
     ];
     let (key, _) = keys.into_iter().find(|&(_, wanted)| wanted)?;
     Some(format!("connection {name}: Linux has no {key}; leave it out, or use the simulator"))
+}
+
+/// The path manager in the kernel opens the subflows of the plan once, to one address of the server.
+fn of_manager(connection: &Connection, manager: &PathManager) -> Option<String> {
+    let name = &manager.name;
+    let info = anabranch_policy::paths::find(name).expect("the scenario checked the name");
+    if !info.in_kernel {
+        return Some(format!(
+            "the kernel has no path manager {name}; expected path_manager = \"fullmesh\", or the simulator"
+        ));
+    }
+    if name == "default" && connection.subflows.len() > 1 {
+        return Some(
+            "with path_manager = \"default\" only the first subflow is opened; leave out the others"
+                .to_owned(),
+        );
+    }
+    if connection.subflows.iter().any(|subflow| subflow.announced) {
+        return Some(
+            "the server has one address per connection; list the subflows to it, or use the simulator"
+                .to_owned(),
+        );
+    }
+    None
 }

@@ -4,7 +4,7 @@ use super::Dimension::Bytes;
 use super::Need::{Default, Optional, Required};
 use super::traffic::{MEAN_OFF, MEAN_ON, SHAPE, TRAFFIC};
 use super::transport::TRANSPORT;
-use super::{DATAGRAM_MAX, FAMILY, IP, Kind, RATE, Section, key, quantity, time};
+use super::{BYTES_MAX, DATAGRAM_MAX, FAMILY, IP, Kind, RATE, Section, key, quantity, time};
 
 pub(super) static CONNECTION: Section = Section {
     name: "connection",
@@ -34,6 +34,13 @@ pub(super) static CONNECTION: Section = Section {
             Default("minrtt"),
             "Which subflow sends next: a name, or a table with `name` and parameters. Those that reckon with energy need an \
              [[interface]] on the path of every subflow.",
+        ),
+        key(
+            "path_manager",
+            Kind::PathManager,
+            Optional("`static`: the subflows of the file, opened as `join` says"),
+            "Which subflows there are: a name, or a table with `name` and parameters. It may use those of the file; if there \
+             are none, one per pair of addresses (links of `from` and of `to`). The first one opens the connection.",
         ),
         key("traffic", Kind::Table(&TRAFFIC), Optional("ftp from 0 s on"), "What the application sends."),
         key(
@@ -88,6 +95,12 @@ static SUBFLOW: Section = Section {
             Default("false"),
             "The subflow leads to a further address of `to`, and is opened when ADD_ADDR has announced that (RFC 8684 section \
              3.4.1); not of the first one.",
+        ),
+        key(
+            "cap",
+            quantity(Bytes, 1, BYTES_MAX),
+            Optional("unlimited"),
+            "What it may carry in one period of the path manager `cost`: both directions, with headers.",
         ),
     ],
 };

@@ -81,6 +81,8 @@ pub(crate) enum Kind {
     Congestion,
     /// A packet scheduler, or a table of its name and parameters.
     Scheduler,
+    /// A path manager, or a table of its name and parameters.
+    PathManager,
     /// A value of the other kind, or a table.
     OrTable(&'static Kind, &'static Section),
     /// A table, or "off".

@@ -69,6 +69,17 @@ pub struct Connection {
     pub scheduler: Scheduler,
     /// At least one; exactly one for TCP. The first opens the connection.
     pub subflows: Vec<Subflow>,
+    /// Which of them there are; `None`: all, opened as `transport.join` says.
+    pub path_manager: Option<PathManager>,
+}
+
+/// A path manager with its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathManager {
+    /// A name of the registry (`anabranch_policy::paths`).
+    pub name: String,
+    /// Its parameters as the registry stores them, all of them, in declaration order.
+    pub params: Vec<u64>,
 }
 
 /// One subflow with its path.
@@ -86,6 +97,8 @@ pub struct Subflow {
     pub start: Option<Nanos>,
     /// Whether it joins when the node `to` has announced the address that it leads to (RFC 8684 section 3.4.1).
     pub announced: bool,
+    /// What it may carry in one period of the path manager `cost`: both directions, with headers.
+    pub cap_bytes: Option<u64>,
     /// Congestion control of this subflow. Coupled algorithms couple the subflows that share the name.
     pub congestion: Congestion,
 }

@@ -15,7 +15,9 @@ mod transport;
 pub use anabranch_draw::{Distribution, Pattern};
 pub use energy::{Attachment, Interface};
 pub use events::{Action, Event};
-pub use flows::{Congestion, Connection, Datagram, IpVersion, Protocol, Scheduler, Subflow, When};
+pub use flows::{
+    Congestion, Connection, Datagram, IpVersion, PathManager, Protocol, Scheduler, Subflow, When,
+};
 pub use medium::{AfterFailure, Fallback, Framing, Medium, RateStep, Transmitter};
 pub use relay::Relay;
 pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Node, QueueLimit, Strips, Wire};

@@ -5,6 +5,7 @@ mod energy;
 mod events;
 mod medium;
 mod overrides;
+mod path_managers;
 mod relay;
 mod scheduler;
 mod structure;

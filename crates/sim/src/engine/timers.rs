@@ -25,6 +25,8 @@ pub(crate) enum TimerKind {
     Application,
     /// Something happens to a subflow.
     Event,
+    /// A path manager looks (connection).
+    Paths,
     /// A datagram is sent.
     Datagram,
     /// A delayed acknowledgement is due (endpoint).

@@ -67,6 +67,9 @@ impl<K: Key> World<'_, K> {
                 figure("messages", latencies.values.len() as f64);
                 times::LATENCY.of(&latencies.values, &mut figure);
             }
+            if let Some(manager) = &connection.manager {
+                figure("path_decisions", manager.decisions as f64);
+            }
             if let Some(completed) = connection.completed_at {
                 figure("completion_s", seconds(completed - connection.opened_at));
             }

@@ -70,6 +70,11 @@ impl Rtt {
         base.saturating_mul(1 << self.backoff.min(20)).min(self.max_rto)
     }
 
+    /// Expiries since the last sample or acknowledgement of new data.
+    pub(crate) fn expiries(&self) -> u32 {
+        self.backoff
+    }
+
     /// The timer has expired: double the timeout (RFC 6298 section 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff += 1;

@@ -21,6 +21,7 @@ use std::{
 };
 
 use anabranch_link::Nanos;
+use anabranch_policy::paths::Decision;
 use anabranch_record::model::Measurements;
 use anabranch_scenario::model::Scenario;
 
@@ -241,6 +242,14 @@ impl Watch {
     pub(crate) fn look(&mut self, now: Nanos, index: usize, endpoint: &Endpoint, is_mptcp: bool) {
         if let Some(Files { bytes, qlog: Some(qlog), .. }) = &mut self.files {
             qlog.look(now, index, endpoint, is_mptcp, bytes);
+        }
+    }
+
+    /// The path manager of an endpoint's connection has decided something about its subflow.
+    #[cold]
+    pub(crate) fn decided(&mut self, now: Nanos, endpoint: usize, decision: &Decision) {
+        if let Some(Files { qlog: Some(qlog), .. }) = &mut self.files {
+            qlog.decided(now, endpoint, decision);
         }
     }
 

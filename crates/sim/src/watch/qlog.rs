@@ -13,6 +13,7 @@ use std::{collections::BTreeSet, fmt::Write as _, io, path::PathBuf};
 
 use anabranch_cc::{CaState, SSTHRESH_INFINITE};
 use anabranch_link::Nanos;
+use anabranch_policy::paths::Decision;
 use anabranch_scenario::model::Scenario;
 
 use super::{Shown, bytes::Bytes, output::Output, paths, paths::Path, paths::Paths, spool::Spool};
@@ -267,6 +268,17 @@ impl Qlog {
         let client = if index == opener { &mut from } else { &mut to };
         client.set_port(paths::later_port(client.port(), life, self.paths.len() / 2));
         Some(format!("{from}-{to}"))
+    }
+
+    /// The path manager has decided something about the subflow of an endpoint.
+    pub(super) fn decided(&mut self, now: Nanos, index: usize, decision: &Decision) {
+        self.event(index, now, "path_decision", |to| {
+            text(to, "action", decision.action.name());
+            text(to, "reason", decision.reason.code);
+            for (name, value) in &decision.reason.numbers {
+                write!(to, ",\"{name}\":{value}").expect("a string takes all text");
+            }
+        });
     }
 
     pub(super) fn has_failed(&self) -> bool {

@@ -7,6 +7,7 @@ use anabranch_scenario::model::{self, Direction, Hop, IpVersion, Protocol, Scena
 use super::{
     Connection, Endpoint, Idle, Phase, World,
     connection::{Group, Jitter, Life, Mechanics, Side},
+    paths::{Carriers, Manager},
     price::Price,
     relay::Relay,
 };
@@ -46,6 +47,7 @@ impl<'s, K: Key> World<'s, K> {
             endpoints: Vec::with_capacity(endpoints),
             connections: Vec::with_capacity(scenario.connections.len()),
             datagrams: Vec::with_capacity(scenario.datagrams.len()),
+            carriers: Carriers::default(),
             relays: scenario.relays.iter().map(Relay::new).collect(),
             meter: Meter::default(),
             watch: None,
@@ -167,6 +169,7 @@ impl<'s, K: Key> World<'s, K> {
             acceptor_speaks_first: model.traffic.acceptor_speaks_first(),
             is_open: [false; 2],
             data_side: model.traffic.data_side() as u8,
+            manager: Manager::new(model, streams),
         });
         for side in [0, 1] {
             self.connections[number as usize].listen(side);

@@ -5,6 +5,7 @@ use anabranch_link::{Nanos, Rng};
 use anabranch_policy::scheduler::Scheduler;
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
+use super::paths::Manager;
 use crate::{
     app::Application,
     mptcp::{
@@ -172,6 +173,8 @@ pub(crate) struct Connection {
     pub(crate) is_open: [bool; 2],
     /// The side whose sending is measured.
     pub(crate) data_side: u8,
+    /// Decides which subflows there are, if the scenario's are not simply opened.
+    pub(crate) manager: Option<Box<Manager>>,
 }
 
 impl Connection {

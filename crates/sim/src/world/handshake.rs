@@ -31,6 +31,10 @@ impl<K: Key> World<'_, K> {
         if std::mem::replace(&mut self.connections[connection].joining, true) {
             return;
         }
+        if self.connections[connection].manager.is_some() {
+            self.call_manager(connection);
+            return;
+        }
         for (subflow, index) in self.connections[connection].endpoints(0).enumerate().skip(1) {
             if self.connections[connection].deferred & 1 << subflow == 0 {
                 self.open_subflow(index);
@@ -112,8 +116,11 @@ impl<K: Key> World<'_, K> {
                 }
                 self.push_waiting(index);
             }
-            // The third packet again: the fourth was lost.
-            (Phase::Established, false, true) => self.send_ack(index),
+            // The third packet again: the fourth was lost. Its sender may hold data out of order by now.
+            (Phase::Established, false, true) => {
+                self.net.sacks.take(packet.sack);
+                self.send_ack(index);
+            }
             (Phase::PreEstablished, false, true) if answers => {
                 self.establish(index, packet);
                 self.push(index);
@@ -218,6 +225,7 @@ impl<K: Key> World<'_, K> {
             self.announce_all(number);
         }
         self.opened(index);
+        self.call_manager(number);
     }
 
     /// Whether an accepting endpoint repeats its answer to a SYN. One that waits for data need not: they do for a lost
@@ -231,8 +239,11 @@ impl<K: Key> World<'_, K> {
     /// The side that was connected to has addresses of which the other side does not know.
     fn announce_all(&mut self, number: usize) {
         let model = &self.scenario.connections[number];
-        for (subflow, index) in model.subflows.iter().zip(self.connections[number].endpoints(1)) {
-            if subflow.announced && self.endpoints[index].phase == Phase::Closed {
+        let endpoints = self.connections[number].endpoints(1);
+        for (at, (subflow, index)) in model.subflows.iter().zip(endpoints).enumerate() {
+            let is_first =
+                self.connections[number].manager.as_ref().is_none_or(|of| of.is_first_of_address(at));
+            if subflow.announced && is_first && self.endpoints[index].phase == Phase::Closed {
                 self.announce(index);
             }
         }

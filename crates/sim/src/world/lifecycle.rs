@@ -93,6 +93,7 @@ impl<K: Key> World<'_, K> {
         if self.connections[number].is_mptcp() {
             self.schedule(number, index & 1);
         }
+        self.call_manager(number);
     }
 
     /// The address of a subflow is gone: it is dead at this end, and the others tell the peer.
@@ -110,7 +111,7 @@ impl<K: Key> World<'_, K> {
     }
 
     /// This end makes a subflow a backup, or a regular one, and asks the peer for the same.
-    fn set_priority(&mut self, index: usize, backup: bool) {
+    pub(super) fn set_priority(&mut self, index: usize, backup: bool) {
         let endpoint = &mut self.endpoints[index];
         if std::mem::replace(&mut endpoint.backup, backup) == backup {
             return;
@@ -157,7 +158,9 @@ impl<K: Key> World<'_, K> {
             Signal::AddAddress(subflow) => {
                 self.send_signal(index, Signal::AddAddressEcho(subflow));
                 // A late copy must not open what has been closed since.
-                if self.connections[number].deferred & 1 << subflow != 0 {
+                if self.connections[number].manager.is_some() {
+                    self.note_announcement(number, subflow as usize);
+                } else if self.connections[number].deferred & 1 << subflow != 0 {
                     self.open_again(number, subflow as usize);
                 }
             }

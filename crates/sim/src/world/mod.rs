@@ -13,6 +13,7 @@ mod later;
 mod lifecycle;
 mod marks;
 mod output;
+mod paths;
 mod price;
 mod relay;
 mod stale;
@@ -25,6 +26,7 @@ use anabranch_policy::scheduler::Candidate;
 use anabranch_scenario::model::Scenario;
 
 pub(crate) use self::connection::{Connection, Endpoint, Mechanics, Phase, Side};
+use self::paths::Carriers;
 use self::relay::Relay;
 use crate::{
     Control, Interrupted,
@@ -55,6 +57,7 @@ pub(crate) struct World<'s, K> {
     pub(crate) connections: Vec<Connection>,
     pub(crate) datagrams: Vec<DatagramFlow>,
     pub(crate) relays: Vec<Relay>,
+    carriers: Carriers,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
     /// Scratch: the subflows as a scheduler sees them.
@@ -155,7 +158,7 @@ impl<K: Key> World<'_, K> {
             TimerKind::Retransmit | TimerKind::DelayedAck | TimerKind::Pace => {
                 return self.show_changes(index);
             }
-            TimerKind::Open | TimerKind::Stop => index,
+            TimerKind::Open | TimerKind::Stop | TimerKind::Paths => index,
             // Behind the applications there are the relays.
             TimerKind::Application => match index.checked_sub(self.connections.len()) {
                 Some(of_relays) => self.relays[of_relays / 2].output as usize,
@@ -252,9 +255,11 @@ impl<K: Key> World<'_, K> {
             }
             TimerKind::Application => self.wake(index),
             TimerKind::Event => self.carry_out(index),
+            TimerKind::Paths => self.manage_paths(index),
             TimerKind::Change => {
                 let change = &self.scenario.changes[index];
                 self.net.change(time, change, index);
+                self.note_carrier(change);
             }
             TimerKind::Sample => self.sample(),
             TimerKind::EnergyBin => self.end_energy_bin(),

@@ -62,7 +62,9 @@ impl<K: Key> World<'_, K> {
                 later.take_back(endpoint.subflow, meta);
             }
         }
+        let number = self.endpoints[index].connection as usize;
         self.push(index);
+        self.call_manager(number);
     }
 
     /// The reordering window of some segments is over: they are lost (RFC 8985 section 6.2, step 5). Acknowledgements
