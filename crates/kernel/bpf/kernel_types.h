@@ -76,6 +76,7 @@ struct tcp_options_received {
 struct tcp_sock {
 	u64 bytes_acked;
 	u64 tcp_wstamp_ns;
+	u64 tcp_mstamp;
 	u32 snd_cwnd;
 	u32 snd_cwnd_cnt;
 	u32 snd_cwnd_clamp;

@@ -193,6 +193,7 @@ SEC("struct_ops") void ab_hook_init(u64 *ctx)
 	for (k = 0; k < AB_HOT_WORDS; k++)
 		priv->state[k] = 0;
 	priv->has_slot = 0;
+	priv->ece = 0;
 	bpf_sk_storage_delete(&ab_subflows, sk);
 	s = bpf_sk_storage_get(&ab_subflows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s) {
@@ -233,17 +234,16 @@ SEC("struct_ops") void ab_hook_pkts_acked(u64 *ctx)
 	ab_track_ack(sk, &s->track, sample);
 	if (!s->track.rtt_us)
 		return;
-	ab_peer_events(sk, s);
-	ab_fill_ack(sk, s);
+	if (AB_SHIM_COUPLED || AB_HANDLES_rtt_sample) { /* else nobody looks at the view */
+		ab_peer_events(sk, s);
+		ab_fill_ack(sk, s);
+	}
 	ab_event(sk, s, AB_EVENT_rtt_sample);
 }
 
 SEC("struct_ops") void ab_hook_in_ack_event(u64 *ctx)
 {
-	struct ab_subflow *s = ab_storage((struct sock *)ctx[0]);
-
-	if (s)
-		s->track.ece = (ctx[1] & CA_ACK_ECE) != 0;
+	ab_priv((struct sock *)ctx[0])->ece = (ctx[1] & CA_ACK_ECE) != 0;
 }
 
 #if AB_SHIM_RATE
@@ -258,7 +258,7 @@ SEC("struct_ops") void ab_hook_cong_control(u64 *ctx)
 	ab_peer_events(sk, s);
 	ab_fill_ack(sk, s);
 	ab_fill_rate(sk, s, rs);
-	s->frame.view.ece = s->track.ece;
+	s->frame.view.ece = ab_priv(sk)->ece;
 	ab_event(sk, s, AB_EVENT_rate);
 }
 
@@ -288,7 +288,7 @@ SEC("struct_ops") void ab_hook_cong_avoid(u64 *ctx)
 	s->track.acked_sacked = (u32)ctx[2];
 	s->track.acked = ab_min_u32(s->track.acked, s->track.acked_sacked);
 	ab_fill_ack(sk, s);
-	s->frame.view.ece = s->track.ece;
+	s->frame.view.ece = ab_priv(sk)->ece;
 	ab_event(sk, s, AB_EVENT_ack);
 }
 #endif
@@ -329,7 +329,7 @@ SEC("struct_ops") void ab_hook_set_state(u64 *ctx)
 	s->frame.view.ca_state = state; /* the socket still shows the state it leaves */
 	if (state == AB_CA_LOSS) {
 		ab_event(sk, s, AB_EVENT_rto);
-	} else if (state == AB_CA_CWR && s->track.ece) {
+	} else if (state == AB_CA_CWR && ab_priv(sk)->ece) {
 		s->frame.view.ece = 1;
 		ab_event(sk, s, AB_EVENT_ecn);
 	} else {

@@ -33,7 +33,6 @@ struct ab_track {
 	u8 owd_valid;
 	u8 advances; /* the ACK acknowledges something cumulatively */
 	u8 round_start;
-	u8 ece;
 };
 
 /*
@@ -61,7 +60,8 @@ struct ab_priv {
 	u32 token;
 	u8 slot;
 	u8 has_slot;
-	u8 reserved[10];
+	u8 ece; /* the ACK being handled echoes a mark */
+	u8 reserved[9];
 };
 
 AB_STATIC_ASSERT(sizeof(struct ab_priv) == sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv),
@@ -77,9 +77,13 @@ static __always_inline struct ab_subflow *ab_storage(struct sock *sk)
 	return bpf_sk_storage_get(&ab_subflows, sk, 0, 0);
 }
 
-static __always_inline u64 ab_now_us(void)
+/*
+ * The time at which TCP began to handle the packet, timer or write that leads here. Reading the clock again would cost
+ * more than most handlers.
+ */
+static __always_inline u64 ab_now_us(struct sock *sk)
 {
-	return bpf_ktime_get_ns() / 1000;
+	return ab_tp(sk)->tcp_mstamp;
 }
 
 /* RFC 6675's pipe, in packets. */
@@ -103,7 +107,7 @@ static __noinline void ab_fill_view(struct sock *sk, struct ab_subflow *s)
 	struct ab_view *v = &s->frame.view;
 	u32 min_rtt_us = tp->rtt_min.s[0].v;
 
-	v->now_us = ab_now_us();
+	v->now_us = ab_now_us(sk);
 	v->bytes_acked = tp->bytes_acked;
 	v->delivered = s->track.delivered_before + (u32)(tp->delivered - s->track.delivered);
 	v->cwnd = tp->snd_cwnd;
@@ -204,7 +208,7 @@ static __always_inline void ab_fill_rate(struct sock *sk, struct ab_subflow *s, 
 static __always_inline void ab_track_ack(struct sock *sk, struct ab_track *t, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = ab_tp(sk);
-	u64 now_us = ab_now_us(), bytes = tp->bytes_acked - t->acked_bytes;
+	u64 now_us = ab_now_us(sk), bytes = tp->bytes_acked - t->acked_bytes;
 	u32 una = tp->snd_una, mss = tp->mss_cache, delivered = tp->delivered;
 
 	t->rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0;
@@ -239,7 +243,7 @@ static __always_inline void ab_track_init(struct sock *sk, struct ab_track *t)
 {
 	struct tcp_sock *tp = ab_tp(sk);
 
-	t->last_send_us = ab_now_us();
+	t->last_send_us = bpf_ktime_get_ns() / 1000; /* TCP may not have looked at the clock yet */
 	t->last_ack_us = t->last_send_us;
 	t->acked_bytes = tp->bytes_acked;
 	t->loss_bytes = tp->bytes_acked;

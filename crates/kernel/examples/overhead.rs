@@ -32,7 +32,7 @@ use socket2::Protocol;
 
 const PAIRS: usize = 20;
 /// Of one transfer.
-const DURATION: Duration = Duration::from_millis(1500);
+const DURATION: Duration = Duration::from_secs(4);
 /// Student's t, 97.5 %, 19 degrees of freedom.
 const T_19: f64 = 2.093;
 
