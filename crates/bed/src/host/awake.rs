@@ -1,8 +1,10 @@
 //! Keeps the processors of a virtual machine from falling asleep while something is measured.
 //!
 //! A virtual processor that has nothing to do is taken away by the machine below it, and comes back late: milliseconds
-//! where that machine is busy. So each processor gets a thread that turns round and round under `SCHED_IDLE`, which yields
-//! to everything else at once. A real processor wakes up within microseconds and gets none.
+//! where that machine is busy. So each processor gets a thread that turns round and round under `SCHED_IDLE`. Where sessions
+//! are scheduled as groups (`sched_autogroup_enabled`), that class yields to this session alone, so the thread looks at the
+//! clock as well: when it has been kept from running, somebody else keeps the processor awake, and it rests ten times as long.
+//! A real processor wakes up within microseconds and gets none.
 
 use std::{
     fs, io,
@@ -11,6 +13,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use nix::{
@@ -18,8 +21,14 @@ use nix::{
     unistd::Pid,
 };
 
-/// Turns between two looks at the flag.
-const TURNS: u32 = 1 << 12;
+use crate::{Nanos, clock};
+
+/// Turns between two looks at the clock and the flag, some ten microseconds.
+const TURNS: u32 = 1 << 8;
+/// What the emulator does at a time, and most interrupts, take less.
+const INTERRUPTION: Nanos = 1_000_000;
+/// Of one rest.
+const LONGEST_REST: Nanos = 100_000_000;
 
 /// Processors that are kept awake, until the value is dropped.
 pub(crate) struct Awake {
@@ -78,10 +87,16 @@ fn turn(processor: usize, over: &AtomicBool) {
     {
         return;
     }
+    let mut before = clock::monotonic();
     while !over.load(Ordering::Relaxed) {
         for _ in 0..TURNS {
             std::hint::spin_loop();
         }
+        let gap = clock::monotonic() - before;
+        if gap > INTERRUPTION {
+            thread::sleep(Duration::from_nanos((10 * gap).min(LONGEST_REST)));
+        }
+        before = clock::monotonic();
     }
 }
 
