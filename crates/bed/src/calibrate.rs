@@ -11,7 +11,7 @@ use anabranch_scenario::model::{Hop, Loss, QueueLimit, Wire};
 use crate::{
     BedError, Nanos,
     emulator::{Report, Summary},
-    host::Session,
+    host::{Awake, Session},
 };
 use probe::{Arrival, Load, Probed, SMALLEST_BYTES};
 use stand::{Stand, parallel_links};
@@ -165,6 +165,7 @@ pub fn calibrate(session: &Session, quick: bool) -> Result<Calibration, BedError
     let scenario = parallel_links(&wires.iter().map(|&wire| (wire, plain)).collect::<Vec<_>>());
     let paths: Vec<_> = (0..wires.len()).map(|link| vec![Hop::Wire { link, forward: true }]).collect();
     let stand = Stand::new(session, &scenario, SEED, &paths)?;
+    let _awake = Awake::begin();
 
     let mut checks = Vec::new();
     let mut path = 0..;

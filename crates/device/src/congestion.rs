@@ -248,8 +248,8 @@ fn print_status(status: &cc::Status) {
         }
         for known in &loaded.connections {
             print(&format!(
-                "  connection   token {}, subflows {}, mode {}",
-                known.token, known.subflows, known.mode
+                "  connection   token {}, subflows {}, mode {}, verdicts {} ({} to couple)",
+                known.token, known.subflows, known.mode, known.verdicts, known.coupled_verdicts
             ));
         }
         for namespace in &loaded.default_of {

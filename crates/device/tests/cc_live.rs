@@ -27,15 +27,15 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Bytes that one [`pass_on`] sends.
 const BURST: usize = 200_000;
 
-fn mptcp_socket() -> Socket {
+fn mptcp_socket(algorithm: &str) -> Socket {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
-    socket.set_tcp_congestion(b"ab_lia").expect("it is loaded");
+    socket.set_tcp_congestion(format!("ab_{algorithm}").as_bytes()).expect("it is loaded");
     socket
 }
 
-fn listen(lab: &Lab) -> Socket {
+fn listen(lab: &Lab, algorithm: &str) -> Socket {
     lab.server.enter(|| {
-        let listener = mptcp_socket();
+        let listener = mptcp_socket(algorithm);
         listener.bind(&SocketAddr::from(([0, 0, 0, 0], PORT)).into()).expect("the port is free");
         listener.listen(AT_ONCE).expect("it can listen");
         listener
@@ -43,9 +43,9 @@ fn listen(lab: &Lab) -> Socket {
 }
 
 /// A connection over which a byte has gone each way, so that it is fully established.
-fn connect(lab: &Lab, listener: &Socket) -> (Socket, Socket) {
+fn connect(lab: &Lab, listener: &Socket, algorithm: &str) -> (Socket, Socket) {
     let client = lab.client.enter(|| {
-        let socket = mptcp_socket();
+        let socket = mptcp_socket(algorithm);
         socket.connect(&SocketAddr::from((SERVER, PORT)).into()).expect("the server is reachable");
         socket
     });
@@ -62,19 +62,19 @@ fn connect(lab: &Lab, listener: &Socket) -> (Socket, Socket) {
 }
 
 /// Every socket has told the algorithm of its end, and no connection is left in the map.
-fn check_nothing_left(daemon: &Daemon) {
+fn check_nothing_left(daemon: &Daemon, algorithm: &str) {
     wait_for("a release for every init", || {
-        let loaded = daemon.loaded("lia");
+        let loaded = daemon.loaded(algorithm);
         events(&loaded, "init") == events(&loaded, "release")
     });
-    let loaded = daemon.loaded("lia");
+    let loaded = daemon.loaded(algorithm);
     assert_eq!(loaded["connections"], Value::Array(Vec::new()));
     assert_eq!(
         ["no_slot", "map_full", "no_memory"].map(|counter| count(&loaded, counter)),
         [0; 3],
         "{loaded}"
     );
-    assert_eq!(daemon.done("unload lia"), "unloaded ab_lia\n");
+    assert_eq!(daemon.done(&format!("unload {algorithm}")), format!("unloaded ab_{algorithm}\n"));
 }
 
 #[test]
@@ -85,15 +85,15 @@ fn a_thousand_connections_opened_and_closed_leave_no_entry() {
     let daemon = Daemon::new();
     daemon.done("load lia");
     let lab = Lab::new(1000);
-    let listener = listen(&lab);
+    let listener = listen(&lab, "lia");
     for _ in 0..1000 / AT_ONCE {
-        let open: Vec<(Socket, Socket)> = (0..AT_ONCE).map(|_| connect(&lab, &listener)).collect();
+        let open: Vec<(Socket, Socket)> = (0..AT_ONCE).map(|_| connect(&lab, &listener, "lia")).collect();
         drop(open);
     }
     drop(listener);
     let loaded = daemon.loaded("lia");
     assert_eq!(count(&loaded, "joined"), 2000, "1,000 connections at both ends: {loaded}");
-    check_nothing_left(&daemon);
+    check_nothing_left(&daemon, "lia");
 }
 
 /// Sends bytes one way and checks that they arrive.
@@ -117,8 +117,8 @@ fn subflows_added_and_removed_a_hundred_times_leave_no_slot() {
     let daemon = Daemon::new();
     daemon.done("load lia");
     let lab = Lab::new(100);
-    let listener = listen(&lab);
-    let (client, server) = connect(&lab, &listener);
+    let listener = listen(&lab, "lia");
+    let (client, server) = connect(&lab, &listener, "lia");
     for round in 1..=100 {
         lab.add_second_subflow();
         wait_for("the join at both ends", || count(&daemon.loaded("lia"), "joined") == 2 + 2 * round);
@@ -129,7 +129,7 @@ fn subflows_added_and_removed_a_hundred_times_leave_no_slot() {
     }
     assert!(count(&daemon.loaded("lia"), "coupled") > 0);
     drop((client, server, listener));
-    check_nothing_left(&daemon);
+    check_nothing_left(&daemon, "lia");
 }
 
 /// Subflows of each connection that the algorithm knows.
@@ -148,8 +148,8 @@ fn a_path_that_goes_down_and_up_keeps_the_connection_and_its_entry() {
     daemon.done("load lia");
     let lab = Lab::new(20);
     lab.add_second_subflow();
-    let listener = listen(&lab);
-    let (client, server) = connect(&lab, &listener);
+    let listener = listen(&lab, "lia");
+    let (client, server) = connect(&lab, &listener, "lia");
     wait_for("two subflows at both ends", || subflows(&daemon) == [2, 2]);
     for round in 0..5 {
         pass_on(&server, &client, round);
@@ -162,5 +162,35 @@ fn a_path_that_goes_down_and_up_keeps_the_connection_and_its_entry() {
     }
     pass_on(&server, &client, 5);
     drop((client, server, listener));
-    check_nothing_left(&daemon);
+    check_nothing_left(&daemon, "lia");
+}
+
+#[test]
+fn decisions_whether_to_couple_are_counted() {
+    if skip("decisions_whether_to_couple_are_counted") {
+        return;
+    }
+    let daemon = Daemon::new();
+    daemon.done("load mfvl --param period=1s");
+    let lab = Lab::new(20);
+    lab.add_second_subflow();
+    let listener = listen(&lab, "mfvl");
+    let (client, server) = connect(&lab, &listener, "mfvl");
+    let verdicts = || {
+        let loaded = daemon.loaded("mfvl");
+        let known = loaded["connections"].as_array().expect("an array").clone();
+        let counts = ["verdicts", "coupled_verdicts"];
+        known
+            .iter()
+            .map(|known| counts.map(|count| known[count].as_u64().expect("a number")))
+            .collect::<Vec<_>>()
+    };
+    wait_for("a decision of the sending end", || {
+        pass_on(&server, &client, 1);
+        verdicts().iter().any(|[all, _]| *all > 0)
+    });
+    // Nothing is lost on these paths, and without losses nothing tells of a shared bottleneck.
+    assert!(verdicts().iter().all(|[_, coupled]| *coupled == 0), "{:?}", verdicts());
+    drop((client, server, listener));
+    check_nothing_left(&daemon, "mfvl");
 }

@@ -294,6 +294,10 @@ pub struct Connection {
     /// The word `mode` of the algorithm's `struct ab_conn`; what it says is the algorithm's matter. MFVL: 1 if it
     /// couples.
     pub mode: u32,
+    /// Decisions so far, of an algorithm that decides whether to couple (the words `epoch` and `coupled_epochs`).
+    pub verdicts: u32,
+    /// Those of them that were to couple.
+    pub coupled_verdicts: u32,
 }
 
 impl Pinned {
@@ -435,7 +439,13 @@ fn build_of(algorithm: &Algorithm) -> Result<String, KernelError> {
 fn connection(value: &[u8]) -> Connection {
     let word = |at: usize| u32::from_ne_bytes(value[at..at + 4].try_into().expect("four bytes"));
     let conn = value.len() - size_of::<Conn>();
-    Connection { token: word(4), subflows: word(8), mode: word(conn + offset_of!(Conn, mode)) }
+    Connection {
+        token: word(4),
+        subflows: word(8),
+        mode: word(conn + offset_of!(Conn, mode)),
+        verdicts: word(conn + offset_of!(Conn, epoch)),
+        coupled_verdicts: word(conn + offset_of!(Conn, coupled_epochs)),
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Namespaces, devices, addresses and routes: what a plan needs on the machine, and its removal.
 
+mod awake;
 mod commands;
 mod endpoints;
 mod interrupt;
@@ -14,6 +15,7 @@ mod sysctl;
 mod tool;
 pub mod tun;
 
+pub(crate) use awake::Awake;
 pub use endpoints::Endpoints;
 pub use interrupt::Interrupt;
 pub use lab::{DeviceDrops, Lab};

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     BedError, Nanos, clock,
     emulator::{Emulator, Report, Route, Tap},
-    host::{DeviceDrops, Interrupt, Lab, Session},
+    host::{Awake, DeviceDrops, Interrupt, Lab, Session},
     plan::{self, Plan, plan},
     telemetry::capture::{self, Capture},
     traffic::Outcomes,
@@ -48,6 +48,7 @@ pub(super) fn run(
     let plan = plan(scenario, seed, options.source)?;
     let lab = Lab::build(&plan, place.session)?;
     let _algorithms = load(&plan)?;
+    let awake = Awake::begin();
     let zero = clock::monotonic() + LEAD + LEAD_OF_CONNECTION * plan.connections.len() as Nanos;
     let (tap, capture) = options.capture.then(|| begin_capture(&plan, place.scratch)).transpose()?.unzip();
     let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
@@ -70,6 +71,7 @@ pub(super) fn run(
     let mut judge = Judge { invalid: verdict.invalid, notes: plan.notes.clone(), facts: BTreeMap::new() };
     judge.notes.extend(unopened);
     judge.network(&report, lateness_bound(scenario, &plan));
+    judge.fact("processors_kept_awake", awake.processors() as f64);
     judge.devices(&plan, &lab.device_drops()?);
     judge.applications(scenario, &outcomes);
     if let Some(late) = events_late {

@@ -100,6 +100,10 @@ pub struct Connection {
     pub subflows: u32,
     /// The algorithm's word `mode`; MFVL: 1 if its verdict is that subflows share a bottleneck.
     pub mode: u32,
+    /// Of an algorithm that decides whether to couple: how often it has.
+    pub verdicts: u32,
+    /// How often the answer was yes.
+    pub coupled_verdicts: u32,
 }
 
 /// A socket with the namespace it is in.
@@ -183,5 +187,6 @@ fn counted(seen: &Counters) -> Counted {
 }
 
 fn connection(known: &anabranch_kernel::Connection) -> Connection {
-    Connection { token: format!("{:08x}", known.token), subflows: known.subflows, mode: known.mode }
+    let anabranch_kernel::Connection { token, subflows, mode, verdicts, coupled_verdicts } = *known;
+    Connection { token: format!("{token:08x}"), subflows, mode, verdicts, coupled_verdicts }
 }
