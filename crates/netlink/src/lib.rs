@@ -29,6 +29,7 @@
 //! # What it leaves out
 //! - Asynchronous runtimes: a request blocks for as long as the kernel works on it, which is inside of the system call; event
 //!   sockets have a file descriptor for the caller's `poll(2)`.
+//! - Which connections there are: events tell of those that begin; of others, as after a loss, `sock_diag` tells (`ss -M`).
 //! - Changing links, addresses, routes or rules, and reading rules.
 //! - The addresses that the kernel keeps per connection (`GET_ADDR` with a token, Linux 6.10): earlier kernels ignore the token
 //!   and list their endpoints instead, which would be taken for the connection's.

@@ -79,7 +79,7 @@ impl<E: Notification> Listener<E> {
         Ok(self.pending.pop_front())
     }
 
-    /// The next event; waits for it at most that long, with the precision of milliseconds.
+    /// The next event; waits for it at most that long, with the precision of milliseconds, and none if a signal ends the wait.
     ///
     /// # Errors
     /// [`NetlinkError::System`].

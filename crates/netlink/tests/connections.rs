@@ -93,6 +93,10 @@ fn joined(events: &mut Events) -> Subflow {
     until(events, |event| if let Event::SubflowEstablished(subflow) = event { Some(*subflow) } else { None })
 }
 
+fn priority(events: &mut Events) -> Subflow {
+    until(events, |event| if let Event::SubflowPriority(subflow) = event { Some(*subflow) } else { None })
+}
+
 fn ended(events: &mut Events) -> Closed {
     until(events, |event| if let Event::SubflowClosed(closed) = event { Some(*closed) } else { None })
 }
@@ -133,10 +137,15 @@ fn a_subflow_is_opened_made_a_backup_and_closed() {
     assert_eq!(theirs.address, turned(subflow.address));
 
     client.manager.set_subflow_backup(first.token, subflow.address, true).unwrap();
-    let told = until(&mut server.events, |event| {
-        if let Event::SubflowPriority(subflow) = event { Some(*subflow) } else { None }
-    });
+    let told = priority(&mut server.events);
     assert_eq!((told.address, told.is_backup), (theirs.address, true));
+
+    // The first subflow too, and back.
+    for backup in [true, false] {
+        client.manager.set_subflow_backup(first.token, first.first, backup).unwrap();
+        let told = priority(&mut server.events);
+        assert_eq!((told.address, told.local_id, told.is_backup), (accepted.first, 0, backup));
+    }
 
     client.manager.destroy_subflow(first.token, subflow.address).unwrap();
     let closed = ended(&mut client.events);
@@ -168,6 +177,32 @@ fn a_subflow_of_ipv4_on_a_socket_of_ipv6_is_closed_by_the_addresses_of_its_event
     assert_eq!(subflow.address.remote.ip().to_string(), "::ffff:10.77.2.1");
     server.manager.destroy_subflow(subflow.token, subflow.address).unwrap();
     assert_eq!(ended(&mut server.events).subflow.address, subflow.address);
+}
+
+#[test]
+fn a_subflow_that_the_peer_resets_is_closed_with_an_error_and_can_be_opened_again() {
+    if skip("a_subflow_that_the_peer_resets_is_closed_with_an_error_and_can_be_opened_again") {
+        return;
+    }
+    let lab = Lab::unshaped();
+    let (mut client, _server) = (Side::open(&lab.client), Side::open(&lab.server));
+    let conversation = Conversation::open(&lab);
+    let first = established(&mut client.events);
+    let second = Endpoint { id: 2, ..Endpoint::new("10.77.2.1".parse().unwrap()) };
+    client.manager.create_subflow(first.token, &second, first.first.remote).unwrap();
+    let subflow = joined(&mut client.events);
+    conversation.speak();
+
+    lab.server.run("ss", "-K -tn dst 10.77.2.1");
+    let closed = ended(&mut client.events);
+    assert_eq!(closed.subflow.address, subflow.address);
+    assert_eq!(closed.error, Some(libc::ECONNRESET as u8), "{closed:?}");
+    conversation.speak();
+
+    client.manager.create_subflow(first.token, &second, first.first.remote).unwrap();
+    let again = joined(&mut client.events);
+    assert_eq!((again.local_id, again.address.remote), (2, subflow.address.remote));
+    assert_ne!(again.address.local.port(), subflow.address.local.port());
 }
 
 #[test]
@@ -249,6 +284,13 @@ fn a_connection_that_the_kernel_manages_is_not_ours() {
     // The kernel's own endpoints give subflows, and their events are heard.
     lab.add_second_subflow();
     assert_eq!(joined(&mut events).local_id, 2);
+    let mut server = lab.server.enter(|| Events::open().unwrap());
+    manager.set_endpoint_flags(2, EndpointFlags::BACKUP).unwrap();
+    assert!(priority(&mut server).is_backup, "a connection that is there follows");
+    manager.delete_first("10.77.1.1".parse().unwrap()).unwrap();
+    let closed = ended(&mut events);
+    assert_eq!((closed.subflow.address, closed.subflow.local_id), (first.first, 0));
+
     let error = manager.destroy_subflow(first.token, first.first).unwrap_err();
     assert_eq!(error.errno(), Some(libc::EINVAL));
     assert!(error.to_string().contains("userspace PM not selected"), "{error}");

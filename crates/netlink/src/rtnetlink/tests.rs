@@ -153,6 +153,34 @@ proptest! {
     }
 
     #[test]
+    fn neither_order_nor_strangers_change_a_route(
+        order in Just(vec![
+            (1, octets("10.9.0.0")), (4, vec![3, 0, 0, 0]), (5, octets("10.0.0.254")), (6, 7u32.to_ne_bytes().to_vec()),
+            (7, octets("10.0.0.1")), (15, 1000u32.to_ne_bytes().to_vec()),
+        ]).prop_shuffle(),
+        strangers in prop::collection::vec(
+            (any::<prop::sample::Index>(), 19u16..0x3fff, prop::collection::vec(any::<u8>(), 0..9)),
+            0..4,
+        ),
+    ) {
+        let mut attributes = order;
+        for (place, kind, value) in strangers {
+            attributes.insert(place.index(attributes.len() + 1), (kind, value));
+        }
+        let writer = attributes.iter().fold(Writer::default(), |writer, (kind, value)| writer.bytes(*kind, value));
+        let route = Route {
+            destination: ip("10.9.0.0"),
+            prefix_length: 16,
+            kind: RouteKind::Unicast,
+            table: 1000,
+            metric: 7,
+            preferred_source: Some(ip("10.0.0.1")),
+            next_hops: vec![NextHop { interface: u32::from_ne_bytes([3, 0, 0, 0]), gateway: Some(ip("10.0.0.254")) }],
+        };
+        prop_assert_eq!(event(24, &of_route(2, 16, 0, 1, 0), writer), Event::RouteChanged(route));
+    }
+
+    #[test]
     fn a_message_that_is_cut_never_gives_another_link(cut in 0usize..40) {
         let attributes = Writer::default().bytes(3, b"wlan0\0").u32(4, 1500).into_bytes();
         let whole = [of_link(0, 0x1_1043), attributes].concat();
