@@ -23,7 +23,9 @@ from anabranch._engine import (
 from anabranch.bed import KernelOptions, Unavailable
 from anabranch.congestion import Call, CongestionControl, Parameter, Subflow, load_algorithms
 from anabranch.experiment import Experiment, load
+from anabranch.grid import GridError
 from anabranch.results import Run, Runs, Series, open_run
+from anabranch.sweeps import Sweep, sweep
 
 __version__ = VERSION
 
@@ -33,6 +35,7 @@ __all__ = [
     "Cancelled",
     "CongestionControl",
     "Experiment",
+    "GridError",
     "KernelOptions",
     "OutputError",
     "Parameter",
@@ -43,9 +46,11 @@ __all__ = [
     "ScenarioError",
     "Series",
     "Subflow",
+    "Sweep",
     "Unavailable",
     "__version__",
     "load",
     "load_algorithms",
     "open_run",
+    "sweep",
 ]
