@@ -21,6 +21,7 @@ from anabranch._engine import (
     ScenarioError,
 )
 from anabranch.bed import KernelOptions, Unavailable
+from anabranch.cluster_worker import ClusterError
 from anabranch.congestion import Call, CongestionControl, Parameter, Subflow, load_algorithms
 from anabranch.experiment import Experiment, load
 from anabranch.grid import GridError
@@ -33,6 +34,7 @@ __all__ = [
     "AnabranchError",
     "Call",
     "Cancelled",
+    "ClusterError",
     "CongestionControl",
     "Experiment",
     "GridError",

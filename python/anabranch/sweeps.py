@@ -49,6 +49,11 @@ class Plan:
         """Simulated time of all runs, in seconds."""
         return len(self.seeds) * math.fsum(point.scenario.duration_s for point in self.points)
 
+    @property
+    def in_python(self) -> list[str]:
+        """The congestion controls written in Python that some point names."""
+        return sorted({name for point in self.points for name in point.scenario.in_python})
+
     def values(self, point: Experiment) -> dict[str, str]:
         """Return what a point has for each varied key."""
         return {axis.key: point.overrides[axis.key] for axis in self.axes}
@@ -58,6 +63,7 @@ class Plan:
         out: str | PathLike[str] = "runs",
         *,
         jobs: int | None = None,
+        cluster: str | None = None,
         progress: Progress | None = None,
     ) -> Sweep:
         """Make the runs that are not there yet, and write the table.
@@ -68,7 +74,9 @@ class Plan:
             Where runs are kept. The table is ``<out>/<scenario>/sweep.parquet``; that of an earlier sweep of
             the scenario is replaced, its runs stay.
         jobs
-            Runs at a time; all cores unless given.
+            Runs at a time on this machine; all cores unless given.
+        cluster
+            The scheduler of a Dask cluster whose workers make the runs.
         progress
             Called from this thread with the simulated time that all runs together have reached, in seconds.
 
@@ -83,8 +91,10 @@ class Plan:
             If ``out`` cannot be written to.
         RunError
             If a run fails; finished runs are kept.
+        ClusterError
+            If the cluster cannot be reached, or has another version of this package.
         """
-        runs = run_tasks(self.tasks, Path(out), jobs=jobs, progress=progress)
+        runs = run_tasks(self.tasks, Path(out), jobs=jobs, cluster=cluster, progress=progress)
         path = Path(out) / self.experiment.scenario.name / TABLE
         write_table(path, self.axes, self._rows(runs))
         return Sweep(self, tuple(runs), path)
@@ -237,9 +247,10 @@ def sweep(
     seeds: int | Iterable[int] = 1,
     out: str | PathLike[str] = "runs",
     jobs: int | None = None,
+    cluster: str | None = None,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Run a scenario at every point of a grid, on all cores.
+    """Run a scenario at every point of a grid, on all cores or on a cluster.
 
     Parameters
     ----------
@@ -252,7 +263,9 @@ def sweep(
     out
         Where runs are kept; complete ones are reused.
     jobs
-        Runs at a time; all cores unless given.
+        Runs at a time on this machine; all cores unless given.
+    cluster
+        The scheduler of a Dask cluster whose workers make the runs, such as ``tcp://192.0.2.1:8786``.
     progress
         Called from this thread with the simulated time that all runs together have reached, in seconds.
 
@@ -271,11 +284,13 @@ def sweep(
         If ``out`` cannot be written to.
     RunError
         If a run fails; finished runs are kept.
+    ClusterError
+        If the cluster cannot be reached, or has another version of this package.
     """
     experiment = scenario if isinstance(scenario, Experiment) else Experiment(scenario)
     axes = [Axis(key, tuple(value_text(value) for value in values)) for key, values in vary.items()]
     numbers = range(1, seeds + 1) if isinstance(seeds, int) else seeds
-    return plan_sweep(experiment, axes, numbers).run(out, jobs=jobs, progress=progress)
+    return plan_sweep(experiment, axes, numbers).run(out, jobs=jobs, cluster=cluster, progress=progress)
 
 
 def _as_varied(message: str, values: Mapping[str, str]) -> str:

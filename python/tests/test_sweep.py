@@ -44,7 +44,10 @@ def test_the_table_has_every_figure_of_every_run_in_the_order_of_the_grid(
 def test_values_are_in_the_order_of_the_grid_and_plain_numbers_are_numbers(
     scenario: Path, tmp_path: Path
 ) -> None:
-    vary: dict[str, list[object]] = {"link.path1.rate": [*VARY["link.path1.rate"]], "transport.stale_after": [1, 2]}
+    vary: dict[str, list[object]] = {
+        "link.path1.rate": [*VARY["link.path1.rate"]],
+        "transport.stale_after": [1, 2],
+    }
     done = ab.sweep(scenario, vary, out=tmp_path / "out")
     frame = done.to_pandas()
     assert list(frame["link.path1.rate"].cat.categories) == VARY["link.path1.rate"]

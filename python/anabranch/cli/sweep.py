@@ -52,6 +52,14 @@ def sweep(
     jobs: Annotated[
         int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Make the runs on the workers of this Dask cluster, such as tcp://192.0.2.1:8786.",
+            show_default=False,
+        ),
+    ] = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metric", help="Show this figure; may be repeated."),
@@ -63,11 +71,17 @@ def sweep(
     Runs that are complete already are reused, so that a sweep that was interrupted continues.
     """
     with reported():
+        if scheduler is not None and jobs is not None:
+            raise BadUsage(
+                "--jobs is for this machine; a cluster makes as many runs as its workers have threads"
+            )
         load_algorithm_files(algorithms)
         plan = _plan(Experiment(file, pairs(overrides)), vary or [], seeds)
+        if scheduler is not None and (in_python := plan.in_python):
+            raise BadUsage(f"{' and '.join(in_python)}: written in Python, for runs on this machine")
         bar = progress_bar(plan.experiment.scenario.name, 1, plan.simulated_s)
         with ended_by_sigterm(), bar as progress:
-            done = plan.run(out, jobs=jobs, progress=progress)
+            done = plan.run(out, jobs=jobs, cluster=scheduler, progress=progress)
         names = tuple(dict.fromkeys(metrics)) if metrics else USUAL_METRICS
         cells = _chosen(done, names, is_asked_for=bool(metrics))
         if as_json:
