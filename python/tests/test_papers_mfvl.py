@@ -53,7 +53,12 @@ def _as_claimed() -> Measured:
         ("setup 1", "lia"): _cell(**lia),
         ("setup 1", "mvegas"): _cell(goodput_bps=1.5e6, loss_rate=0.03, cwnd2_at_5s=20, first_drop_s=7),
         ("setup 1", "mfast"): _cell(
-            goodput_bps=2e6, loss_rate=0.05, cwnd2_at_5s=60, smallest_cwnd2_at_7s=2, first_drop_s=8
+            goodput_bps=2e6,
+            loss_rate=0.05,
+            cwnd2_at_5s=60,
+            smallest_cwnd2_at_7s=2,
+            smallest_cwnd2_from_5s=2,
+            first_drop_s=8,
         ),
         ("setup 2", "mfvl"): _cell(goodput_bps=1.5e6, loss_rate=0.04),
         ("setup 2", "lia"): _cell(**lia),
@@ -73,8 +78,8 @@ def _as_claimed() -> Measured:
     for k, drops in (("1", 5), ("2", 10), ("4", 20)):
         values["k", k] = _cell(drops=drops, throughput2_bps=0.2e6 if k == "1" else 0.4e6)
     for tcp in ("reno", "cubic"):
-        values["beside TCP", "mfvl", tcp] = _cell(tcp1_bps=1.4e6, tcp2_bps=0.5e6)
-        values["beside TCP", "own kind", tcp] = _cell(tcp1_bps=1.5e6, tcp2_bps=0.5e6)
+        values["beside TCP", "mfvl", tcp] = _cell(tcp1_bps=1.4e6, tcp2_bps=0.5e6, goodput_bps=1e6)
+        values["beside TCP", "own kind", tcp] = _cell(tcp1_bps=1.5e6, tcp2_bps=0.5e6, goodput_bps=1e6)
     return Measured({**values, **_detector(3, 0, 0)})
 
 

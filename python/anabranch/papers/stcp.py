@@ -55,7 +55,7 @@ CHOICES: dict[str, dict[str, str]] = {
     "round trip of 120 ms": {"link.bottleneck.delay": "50 ms"},
     "SACK recovery": {"transport.recovery": "sack"},
     "window cap of 20 (ns-2)": {"transport.window_cap": "20 packets"},
-    "no background": {"datagram.background.rate": "1 kbit/s"},
+    "almost no background": {"datagram.background.rate": "1 kbit/s"},
 }
 
 FLOWS = (2, 5, 10)
@@ -97,6 +97,9 @@ def _over_background(quick: bool) -> Cells:
         for kbps in QUICK_RATES_KBPS if quick else RATES_KBPS:
             for name, congestion in CONGESTIONS.items():
                 yield (kind, name, f"{kbps} kbit/s"), _dumbbell(congestion, _background(kind, kbps))
+                if not quick:
+                    sack = {**_background(kind, kbps), "transport.recovery": "sack"}
+                    yield (f"{kind}, SACK", name, f"{kbps} kbit/s"), _dumbbell(congestion, sack)
     for name, congestion in CONGESTIONS.items():
         yield ("window", name), _dumbbell(congestion, sparse=False)
 
