@@ -8,7 +8,18 @@ import sys
 import typer
 
 from anabranch._engine import VERSION
-from anabranch.cli import agreement, compare, coupling, export, lists, pages, scenario, sweep, trace
+from anabranch.cli import (
+    agreement,
+    compare,
+    coupling,
+    export,
+    lists,
+    pages,
+    reproduce,
+    scenario,
+    sweep,
+    trace,
+)
 
 app = typer.Typer(
     name="anabranch",
@@ -25,6 +36,7 @@ app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("export")(export.export)
+app.command("reproduce")(reproduce.reproduce)
 app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)
 app.command("pages", hidden=True)(pages.pages)
