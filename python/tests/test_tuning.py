@@ -173,5 +173,5 @@ def test_a_grid_too_small_to_fit_is_refused(
 
 
 def test_one_seed_leaves_none_to_hold_out() -> None:
-    with pytest.raises(TuningError, match="1 seeds; expected at least 2"):
+    with pytest.raises(TuningError, match="seeds: 1; expected at least 2"):
         regrets(samples(SATURATING, seeds=1), 0.05)

@@ -127,7 +127,7 @@ def check_seeds(count: int) -> None:
         If there are fewer than :data:`MIN_SEEDS`.
     """
     if count < MIN_SEEDS:
-        raise TuningError(f"{count} seeds; expected at least {MIN_SEEDS}, so that one can be held out")
+        raise TuningError(f"seeds: {count}; expected at least {MIN_SEEDS}, so that one can be held out")
 
 
 def parse_buffers(text: str) -> tuple[float, ...]:

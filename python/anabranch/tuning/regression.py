@@ -1,6 +1,7 @@
 """MPCOA's multiple regression, a saturating model beside it, and how good they are.
 
-Both are fitted to the means over the seeds: the paper regresses averages of nine runs.
+Both are fitted to the means over the seeds: the paper regresses averages of nine runs. The libraries are
+loaded where they are used, because together they take longer to load than most commands take to run.
 """
 
 from __future__ import annotations
@@ -11,10 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.stats import f as f_distribution
-from sklearn.linear_model import LinearRegression
-from statsmodels.regression.linear_model import OLS
 
 from anabranch.tuning.curves import Curve, Parabola, Saturating
 from anabranch.tuning.grid import Doubles, Samples, TuningError
@@ -137,6 +134,8 @@ def regress(buffers_mib: Doubles, throughputs: Doubles) -> Coefficients:
     TuningError
         If there are fewer than three different buffers: the design is then singular.
     """
+    from sklearn.linear_model import LinearRegression
+
     count = len(throughputs)
     matrix = design(buffers_mib, count)
     rank = int(np.linalg.matrix_rank(_reduced(buffers_mib, count)))
@@ -180,6 +179,7 @@ def saturate(buffers_mib: Doubles, throughputs: Doubles) -> Saturating:
         The curve. c is searched between a twentieth of the smallest buffer, where the curve is flat, and
         twenty times the largest, where it is straight.
     """
+    from scipy.optimize import minimize_scalar
 
     def curve(log_c: float) -> Saturating:
         c = math.exp(log_c)
@@ -246,6 +246,8 @@ def _quality(
     if total <= throughputs.size * (1e-9 * float(np.abs(throughputs).max())) ** 2:
         return 0.0, 1.0
     if model is Model.PARABOLA:
+        from statsmodels.regression.linear_model import OLS
+
         result = OLS(throughputs.ravel(), _reduced(buffers, count)).fit()
         return float(result.rsquared), float(result.f_pvalue)
     fitted = np.stack([curve.at(buffers) for curve in found])
@@ -256,6 +258,8 @@ def _quality(
     if residual == 0.0:
         return r2, 0.0
     statistic = max(total - residual, 0.0) / explained_df / (residual / residual_df)
+    from scipy.stats import f as f_distribution
+
     return r2, float(f_distribution.sf(statistic, explained_df, residual_df))
 
 
