@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from anabranch.papers.mfvl import MFVL
 from anabranch.papers.model import Paper
+from anabranch.papers.mpcoa import MPCOA
 
 #: Every paper, in the order of the claims' ids.
-PAPERS: tuple[Paper, ...] = (MFVL,)
+PAPERS: tuple[Paper, ...] = (MFVL, MPCOA)

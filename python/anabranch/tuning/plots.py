@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from anabranch.plots import STYLE
 from anabranch.tuning.grid import Samples
-from anabranch.tuning.regression import Model
+from anabranch.tuning.regression import Fit, Model
 from anabranch.tuning.report import Answer
 
 #: Line styles of the models beside the measured points.
@@ -43,13 +44,16 @@ def figure(samples: Samples, answer: Answer) -> Figure:
         panels = made.subplots(1, len(managers) + 1, squeeze=False)[0]
         for axes, manager in zip(panels, managers, strict=False):
             axes.sharey(panels[0])
-            _throughputs(axes, samples, answer, manager)
+            throughputs(axes, samples, answer.tuning.fits[manager], manager)
+            if manager == answer.choice.path_manager:
+                axes.plot(answer.choice.buffer_mib, answer.choice.mbit_per_s, "k*", markersize=11)
         _trade_off(panels[-1], answer)
         made.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=6)
     return made
 
 
-def _throughputs(axes: Axes, samples: Samples, answer: Answer, manager: str) -> None:
+def throughputs(axes: Axes, samples: Samples, fits: Mapping[Model, Fit], manager: str) -> None:
+    """Draw what one path manager reached: points, quantiles as bars, models as lines."""
     at = samples.grid.path_managers.index(manager)
     buffers = samples.buffers_mib
     fine = np.linspace(buffers[0], buffers[-1], 200)
@@ -63,10 +67,8 @@ def _throughputs(axes: Axes, samples: Samples, answer: Answer, manager: str) -> 
         axes.errorbar(
             buffers, mean, yerr=bars, fmt=".", markersize=4, elinewidth=0.7, color=colour, label=congestion
         )
-        for model, fit in answer.tuning.fits[manager].items():
+        for model, fit in fits.items():
             axes.plot(fine, fit.curves[congestion].at(fine), _LINES[model], color=colour, lw=0.9)
-    if manager == answer.choice.path_manager:
-        axes.plot(answer.choice.buffer_mib, answer.choice.mbit_per_s, "k*", markersize=11)
     axes.set_title(f"{manager}; dotted: parabola, line: saturating", loc="left")
     axes.set_xlabel("send and receive buffer (MiB)")
     axes.set_ylabel("throughput (Mbit/s)")
