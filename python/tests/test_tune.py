@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from anabranch.experiment import Experiment
 from anabranch.tuning import Grid, Plan, Setting, TuningError, find_target
 from anabranch.tuning.measure import Target
-from support import TWO_PATHS, Command
+from support import REPOSITORY, TWO_PATHS, Command
 
 #: The second path is slow and has a long queue, so that it holds the first one up where buffers are small.
 UNLIKE_PATHS = (
@@ -158,3 +159,17 @@ def test_of_several_connections_one_is_named(tmp_path: Path, unlike: Path) -> No
     path.write_text(tcp, encoding="utf-8")
     with pytest.raises(TuningError, match="no MPTCP connection"):
         find_target(Experiment(path))
+
+
+def test_the_tutorial_prints_what_it_says(anabranch: Command, tmp_path: Path) -> None:
+    text = (REPOSITORY / "docs/tuning.md").read_text(encoding="utf-8")
+    command = next(line for line in text.splitlines() if line.startswith("anabranch tune "))
+    name, *arguments = shlex.split(command.replace("scenarios/", f"{REPOSITORY}/scenarios/"))
+    assert name == "anabranch"
+    done = anabranch(*arguments, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    shown = text.partition("and prints:\n\n```\n")[2].partition("```")[0].splitlines()
+    printed = [line.strip() for line in done.stdout.splitlines()]
+    for line in shown:
+        if not set(line.strip()) <= set("─. "):
+            assert line.strip() in printed, line

@@ -130,20 +130,25 @@ def _sentences(measured: Measured, tuning: Tuning, costs: Sequence[Regret], delt
 
 
 def _remarks(measured: Measured, choice: Choice) -> list[str]:
-    if choice.path_manager != PCDC:
+    impact = measured.impacts.get(choice.congestion)
+    if impact is None:
         return []
-    impact = measured.impacts[choice.congestion]
-    if len(impact.used) == len(impact.factors):
-        return [f"PCDC uses every subflow with {choice.congestion}, which is what {FULL_MESH} does"]
-    standby = [name for name in impact.factors if name not in impact.used]
     unsure = [
         name
         for name, factor in impact.factors.items()
         if factor.half_width is not None and abs(factor.mean) <= factor.half_width
     ]
-    lines = [f"PCDC uses {', '.join(impact.used)}; backups are {', '.join(standby)}"]
+    lines = []
+    if len(impact.used) == len(impact.factors):
+        lines.append(f"PCDC uses every subflow with {choice.congestion}, which is what {FULL_MESH} does")
+    elif choice.path_manager == PCDC:
+        standby = [name for name in impact.factors if name not in impact.used]
+        lines.append(f"PCDC uses {', '.join(impact.used)}; backups are {', '.join(standby)}")
     if unsure:
-        lines.append(f"noise decided about {', '.join(unsure)}: the interval of the impact factor includes 0")
+        lines.append(
+            f"noise decides about {', '.join(unsure)} with {choice.congestion}: the interval of the impact "
+            "factor includes 0"
+        )
     return lines
 
 
