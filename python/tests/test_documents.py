@@ -22,6 +22,7 @@ DOCUMENTS = [
     "CHANGELOG.md",
     "Makefile",
     "docs/evaluation.md",
+    "docs/tuning.md",
     "docs/papers.md",
 ]
 

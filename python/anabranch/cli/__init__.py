@@ -19,6 +19,7 @@ from anabranch.cli import (
     scenario,
     sweep,
     trace,
+    tune,
 )
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
 app.command("export")(export.export)
+app.command("tune")(tune.tune)
 app.command("reproduce")(reproduce.reproduce)
 app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)

@@ -104,6 +104,10 @@ class Measured:
         times_s = np.array(sorted(found))
         return Trace(times_s, np.array([math.fsum(found[time]) / len(found[time]) for time in times_s]))
 
+    def joined(self, other: Measured) -> Measured:
+        """Return the cells of both; those of ``other`` come after these."""
+        return Measured({**self._values, **other._values})
+
     def swapped(self, one: str, other: str) -> Measured:
         """Return the same numbers with two words exchanged in every cell, to test that verdicts follow."""
         exchanged = {one: other, other: one}
@@ -169,7 +173,8 @@ class Paper:
     """A paper and its reproduction.
 
     ``plan`` gives what is run, less of it if its argument, ``quick``, is true; ``extract`` the figures of one
-    run, which must be the same ones for every seed of a cell.
+    run, which must be the same ones for every seed of a cell. ``then`` gives what is run after that, where it
+    depends on what was measured.
     """
 
     id: str
@@ -180,3 +185,4 @@ class Paper:
     rules: tuple[Rule, ...]
     plots: tuple[Plot, ...]
     tables: tuple[Table, ...]
+    then: Callable[[bool, Measured], list[Planned]] | None = None

@@ -135,6 +135,12 @@ def reproduce(
     """
     plan = tuple(paper.plan(quick))
     measured = measure(paper, plan, out, jobs=jobs, progress=progress)
+    if paper.then is not None:
+        before_s = simulated_s(plan)
+        later = None if progress is None else lambda reached_s: progress(before_s + reached_s)
+        second = tuple(paper.then(quick, measured))
+        measured = measured.joined(measure(paper, second, out, jobs=jobs, progress=later))
+        plan += second
     return Reproduction(paper, plan, measured, judge(paper, measured))
 
 
