@@ -8,7 +8,7 @@ import sys
 import typer
 
 from anabranch._engine import VERSION
-from anabranch.cli import agreement, compare, coupling, export, lists, pages, scenario, trace
+from anabranch.cli import agreement, compare, coupling, export, lists, pages, report, scenario, trace
 
 app = typer.Typer(
     name="anabranch",
@@ -23,6 +23,7 @@ app.command("list")(lists.list_names)
 app.command("check")(scenario.check)
 app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
+app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)
