@@ -62,6 +62,17 @@ STYLE: dict[RcKeyType, Any] = {
 }
 
 
+#: What keeps the time of drawing and the version of the program out of a file.
+METADATA: dict[str, dict[str, None]] = {
+    "svg": {"Date": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None},
+}
+
+#: Strokes of the variants, so that they differ in more than colour.
+STROKES = ("solid", "dashed", "dotted", "dashdot")
+
+
 class Band(NamedTuple):
     """A mean over seeds at each time, with half of the width of its interval (zero for one seed)."""
 
@@ -70,8 +81,13 @@ class Band(NamedTuple):
     half_width: Doubles
 
 
-def draw(variants: Sequence[Variant], folder: Path) -> list[Path]:
-    """Draw goodput, drops, windows, power and memory over time, as SVG and PNG.
+def draw(
+    variants: Sequence[Variant],
+    folder: Path,
+    plots: Sequence[Plot] = PLOTS,
+    formats: Sequence[str] = ("svg", "png"),
+) -> list[Path]:
+    """Draw goodput, drops, windows, power and memory over time, or other series.
 
     A line is the mean over the seeds, its band the 95 % confidence interval of the mean. A window has a
     thin line too, that of the lowest seed, because the mean hides its shape.
@@ -82,6 +98,10 @@ def draw(variants: Sequence[Variant], folder: Path) -> list[Path]:
         What is compared.
     folder
         Where the files go; made if it is not there.
+    plots
+        What to draw.
+    formats
+        Of ``svg``, ``png`` and ``pdf``.
 
     Returns
     -------
@@ -90,18 +110,24 @@ def draw(variants: Sequence[Variant], folder: Path) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for plot in PLOTS:
+    for plot in plots:
         panels = _panels(variants, plot)
         if not panels:
             continue
         with matplotlib.rc_context(STYLE):
             figure = _figure(variants, plot, panels[:MAX_PANELS])
-            for suffix in ("svg", "png"):
-                path = folder / f"{plot.name}.{suffix}"
-                metadata = {"Date": None} if suffix == "svg" else {"Software": None}
-                figure.savefig(path, dpi=150, metadata=metadata)
-                paths.append(path)
+            paths += save(figure, folder / plot.name, formats)
     return paths
+
+
+def save(figure: Figure, path: Path, formats: Sequence[str]) -> list[Path]:
+    """Write a figure in some formats, equal to the byte for equal figures; return the files."""
+    files = []
+    for suffix in formats:
+        file = path.with_name(f"{path.name}.{suffix}")
+        figure.savefig(file, dpi=150, metadata=METADATA[suffix])
+        files.append(file)
+    return files
 
 
 Panel = tuple[Subject, str]
@@ -111,7 +137,7 @@ def _panels(variants: Sequence[Variant], plot: Plot) -> list[Panel]:
     panels: dict[Panel, None] = {}
     for variant in variants:
         for one in variant.runs[0].series.all:
-            if one.metric in plot.metrics and one.subject.is_at_a_node:
+            if one.metric in plot.metrics and len(one.times_s):
                 panels[one.subject, one.metric] = None
     return list(panels)
 
@@ -122,7 +148,7 @@ def _figure(variants: Sequence[Variant], plot: Plot, panels: Sequence[Panel]) ->
     rows = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     for axes, (subject, metric) in zip(rows, panels, strict=True):
         for number, variant in enumerate(variants):
-            _line(axes, f"C{number % 10}", variant, metric, subject)
+            _line(axes, number, variant, metric, subject)
         axes.set_title(str(subject), loc="left")
         axes.set_ylabel(plot.label)
         axes.set_ylim(bottom=0)
@@ -138,13 +164,14 @@ def _figure(variants: Sequence[Variant], plot: Plot, panels: Sequence[Panel]) ->
     return figure
 
 
-def _line(axes: Axes, colour: str, variant: Variant, metric: str, subject: Subject) -> None:
+def _line(axes: Axes, number: int, variant: Variant, metric: str, subject: Subject) -> None:
+    colour, stroke = f"C{number % 10}", STROKES[number % len(STROKES)]
     band = mean_over_seeds(variant.runs, metric, subject)
     if band is None:
         return
     factor = scale_of(metric).factor
     mean, half_width = band.mean * factor, band.half_width * factor
-    axes.plot(band.times_s, mean, color=colour, label=variant.label)
+    axes.plot(band.times_s, mean, color=colour, ls=stroke, label=variant.label)
     axes.fill_between(band.times_s, mean - half_width, mean + half_width, color=colour, alpha=0.2, lw=0)
     if metric == "cwnd_packets" and len(variant.runs) > 1:
         one = variant.runs[0].series.of(metric).get(subject)

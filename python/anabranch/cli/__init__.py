@@ -15,6 +15,7 @@ from anabranch.cli import (
     export,
     lists,
     pages,
+    report,
     reproduce,
     scenario,
     sweep,
@@ -36,6 +37,7 @@ app.command("check")(scenario.check)
 app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
 app.command("sweep")(sweep.sweep)
+app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("tune")(tune.tune)
 app.command("reproduce")(reproduce.reproduce)

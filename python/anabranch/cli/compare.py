@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from anabranch.cli.outcome import BadUsage, reported
-from anabranch.cli.show import console, figures_table, seeds_text, usual, verdicts_table
+from anabranch.cli.show import console, figures_table, verdicts_table
 from anabranch.compare import Row, Variant, collect, relabelled
 from anabranch.compare import compare as rows_of
 from anabranch.stats import Estimate
 from anabranch.verdict import Judged, judge, same_scenario
+from anabranch.wording import seeds_text, usual
 
 
 def compare(
@@ -50,7 +51,7 @@ def compare(
     with reported():
         variants, notes = collect(runs)
         if labels is not None:
-            variants = relabelled(variants, _names(labels, variants))
+            variants = named(variants, labels)
         rows = _chosen(rows_of(variants), metrics, show_all)
         judged = _judged(variants, verdict)
         drawn = _draw(variants, plots) if plots is not None else []
@@ -71,12 +72,13 @@ def compare(
             out.print(f"plots in {plots}: {names}", markup=False, soft_wrap=True)
 
 
-def _names(labels: str, variants: Sequence[Variant]) -> list[str]:
+def named(variants: Sequence[Variant], labels: str) -> tuple[Variant, ...]:
+    """Return the variants with other labels, separated by commas; refuse another number of them."""
     names = [name.strip() for name in labels.split(",")]
     if len(names) != len(variants):
         found = "; ".join(variant.label for variant in variants)
         raise BadUsage(f"--labels gives {len(names)} names for {len(variants)}: {found}")
-    return names
+    return relabelled(variants, names)
 
 
 def _chosen(rows: list[Row], metrics: list[str] | None, show_all: bool) -> list[Row]:

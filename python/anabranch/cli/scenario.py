@@ -11,11 +11,12 @@ import typer
 
 from anabranch.bed import KernelOptions
 from anabranch.cli.outcome import FAILED, BadUsage, ended_by_sigterm, reported
-from anabranch.cli.show import console, figures_table, plain_table, progress_bar, seeds_text, usual
+from anabranch.cli.show import console, figures_table, plain_table, progress_bar
 from anabranch.compare import Variant, compare
 from anabranch.congestion import load_algorithms
 from anabranch.experiment import Experiment
 from anabranch.results import Runs
+from anabranch.wording import seeds_text, usual
 
 MAX_SEED = 2**64 - 1
 MAX_SEEDS = 1_000_000

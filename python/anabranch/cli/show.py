@@ -13,35 +13,12 @@ from rich.table import Table
 
 from anabranch import experiment
 from anabranch.compare import Row, Variant
-from anabranch.results import Subject
-from anabranch.stats import Estimate
-from anabranch.units import estimate_text, number, scale_of, title_of
+from anabranch.units import estimate_text, scale_of, title_of
 from anabranch.verdict import Judged
+from anabranch.wording import cell_text, difference_text, percent
 
 #: Width of tables where there is no terminal to fit into.
 PIPE_COLUMNS = 160
-
-#: Figures that are shown unless others are asked for.
-USUAL_METRICS = frozenset(
-    {
-        "goodput_bps",
-        "throughput_bps",
-        "completion_s",
-        "drops",
-        "loss_rate",
-        "retransmits",
-        "timeouts",
-        "mean_srtt_s",
-        "energy_linear_j",
-        "energy_huang_j",
-        "send_memory_peak_bytes",
-        "receive_memory_peak_bytes",
-    }
-)
-
-#: Connections, subflows, interfaces and hosts of which figures are shown unless they are asked for; with
-#: more, those of the whole run are.
-MAX_SUBJECTS = 24
 
 
 def console() -> Console:
@@ -55,14 +32,6 @@ def plain_table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
-
-
-def usual(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are shown unless others are asked for."""
-    flows = [row for row in rows if row.subject.is_at_a_node and row.metric in USUAL_METRICS]
-    if len({row.subject for row in flows}) > MAX_SUBJECTS:
-        return [row for row in rows if row.subject == Subject()]
-    return flows
 
 
 def figures_table(variants: Sequence[Variant], rows: Sequence[Row]) -> Table:
@@ -79,28 +48,14 @@ def figures_table(variants: Sequence[Variant], rows: Sequence[Row]) -> Table:
         cells = ["" if row.subject == previous else str(row.subject)]
         cells.append(f"{title_of(row.metric)} {unit}".rstrip())
         for variant, estimate in zip(variants, row.estimates, strict=True):
-            cells.append(_cell(row.metric, estimate, len(variant.runs)))
+            cells.append(cell_text(row.metric, estimate, len(variant.runs)))
         for difference in row.differences:
-            cells.append(_difference(row.metric, difference, row.estimates[0]))
+            cells.append(difference_text(row.metric, difference, row.estimates[0]))
         if previous is not None and row.subject != previous:
             table.add_section()
         table.add_row(*cells)
         previous = row.subject
     return table
-
-
-def _cell(metric: str, estimate: Estimate | None, seeds: int) -> str:
-    if estimate is None:
-        return "-"
-    missing = f" ({estimate.size} of {seeds} seeds)" if estimate.size < seeds else ""
-    return estimate_text(metric, estimate) + missing
-
-
-def _difference(metric: str, difference: Estimate | None, base: Estimate | None) -> str:
-    if difference is None or base is None:
-        return "-"
-    relative = f" ({100 * difference.mean / base.mean:+.1f} %)" if base.mean and difference.mean else ""
-    return estimate_text(metric, difference, signed=True) + relative
 
 
 def verdicts_table(judged: Sequence[Judged]) -> Table:
@@ -121,26 +76,6 @@ def verdicts_table(judged: Sequence[Judged]) -> Table:
             one.verdict,
         )
     return table
-
-
-def percent(difference: Estimate | None) -> str:
-    """Return a relative difference as text; a dash where there is none."""
-    if difference is None:
-        return "-"
-    half_width = None if difference.half_width is None else 100 * difference.half_width
-    mean = 100 * difference.mean
-    return (f"{mean:+.1f}" if half_width is None else number(mean, half_width, signed=True)) + " %"
-
-
-def seeds_text(variants: Sequence[Variant]) -> str:
-    """Say over how many seeds the figures are, and what the intervals are."""
-    counts = sorted({len(variant.runs) for variant in variants})
-    if counts == [1]:
-        return "one seed each: no intervals"
-    text = f"mean over {' or '.join(map(str, counts))} seeds ± half of the 95 % confidence interval"
-    if len(variants) == 1:
-        return text
-    return f"{text}; differences are to {variants[0].label}, paired by seed"
 
 
 @contextmanager
