@@ -6,8 +6,8 @@
 //! open. While a path has no sample of its round-trip time, all are used.
 //!
 //! A path is dear if its radio's base power is above that of the first path's. It is opened when `late_bytes` have been
-//! delivered; or, if the connection has something to send or has delivered anything meanwhile, `late_after` after it might
-//! have been. A connection that ends before never wakes the radio.
+//! delivered; or `late_after` after it might have been, as soon as the connection has something to send or data come in. A
+//! connection that ends before never wakes the radio.
 //!
 //! We differ in: no more choices while nothing is left to send; `hold`; eMPTCP opens late only if its regions of energy say
 //! so, here the choice follows once there is a sample. Left out, and who could notice: promotions and tails (the linear
@@ -76,7 +76,7 @@ impl Energy {
             hold,
             dead_after,
             reopen: Reopen::new(backoff),
-            opening: Opening { late, is_over: false, next: None },
+            opening: Opening { late, is_over: false, at: None, delivered_bytes: 0 },
             losses: Vec::new(),
             of: Vec::new(),
             chosen: Vec::new(),
@@ -152,8 +152,10 @@ struct Opening {
     late: Late,
     /// It is, and stays so.
     is_over: bool,
-    /// When the present wait ends, and what had been delivered when it began.
-    next: Option<(Nanos, u64)>,
+    /// When it is, if the connection is not idle then.
+    at: Option<Nanos>,
+    /// What had been delivered at the last look.
+    delivered_bytes: u64,
 }
 
 impl Opening {
@@ -162,18 +164,12 @@ impl Opening {
         if self.is_over || !seen.may_join {
             return None;
         }
-        let begin = (seen.now + self.late.after, seen.delivered_bytes);
-        let (until, before) = *self.next.get_or_insert(begin);
+        let at = *self.at.get_or_insert(seen.now + self.late.after);
+        let before = std::mem::replace(&mut self.delivered_bytes, seen.delivered_bytes);
         let is_busy = seen.unsent_bytes > 0 || seen.delivered_bytes > before;
-        if seen.delivered_bytes >= self.late.bytes || seen.now >= until && is_busy {
-            self.is_over = true;
-            return None;
-        }
-        if seen.now < until {
-            return Some(until.min(seen.now + LOOK_IDLE));
-        }
-        self.next = Some((seen.now + self.late.after.max(LOOK_IDLE), seen.delivered_bytes));
-        Some(seen.now + LOOK_IDLE)
+        self.is_over = seen.delivered_bytes >= self.late.bytes || seen.now >= at && is_busy;
+        let next = seen.now + LOOK_IDLE;
+        (!self.is_over).then_some(if at > seen.now { next.min(at) } else { next })
     }
 
     /// Whether a path has to wait.

@@ -50,11 +50,11 @@ fn parameters_have_names_units_and_ranges() {
         ),
         (
             "{ name = \"energy\", late_bytes = 1000 }",
-            "f.toml:33:48: connection.flow.path_manager.late_bytes: 1000 is a number; expected a size from \"0 B\" to \"1 TB\"",
+            "f.toml:33:48: connection.flow.path_manager.late_bytes: 1000 is a number; expected a size from \"0 B\" to \"1000 GB\"",
         ),
         (
-            "{ name = \"energy\", late_bytes = \"2 TB\" }",
-            "f.toml:33:48: connection.flow.path_manager.late_bytes: \"2 TB\" is out of range; expected a size from \"0 B\" to \"1 TB\"",
+            "{ name = \"energy\", late_bytes = \"2000 GB\" }",
+            "f.toml:33:48: connection.flow.path_manager.late_bytes: \"2000 GB\" is out of range; expected a size from \"0 B\" to \"1000 GB\"",
         ),
         (
             "{ name = \"cost\", hard = 1 }",
