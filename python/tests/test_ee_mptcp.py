@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.papers.ee_mptcp import PAPER, SIMULATION_S, TESTBED_S, extract, plan
+from anabranch.papers.ee_mptcp import EE_MPTCP, SIMULATION_S, TESTBED_S, extract, plan
 from anabranch.papers.ee_mptcp_rules import arrivals
 from anabranch.papers.model import Cell, Measured, Verdict
 from anabranch.papers.reproduction import judge
@@ -46,7 +46,7 @@ def _as_the_paper_says() -> Measured:
 
 
 def _verdicts(measured: Measured) -> dict[str, Verdict]:
-    return {one.claim.id: one.outcome.verdict for one in judge(PAPER, measured)}
+    return {one.claim.id: one.outcome.verdict for one in judge(EE_MPTCP, measured)}
 
 
 def test_every_claim_but_the_example_is_reproduced_by_the_papers_own_figures() -> None:
@@ -82,7 +82,7 @@ def test_a_reduction_of_another_size_is_partly_reproduced_and_names_the_assumpti
             for planned in plan(quick=False)
         }
     )
-    outcome = next(one.outcome for one in judge(PAPER, measured) if one.claim.id == "S2-C1")
+    outcome = next(one.outcome for one in judge(EE_MPTCP, measured) if one.claim.id == "S2-C1")
     assert outcome.verdict is Verdict.PARTLY
     assert "other assumptions" in outcome.why
 
@@ -90,8 +90,8 @@ def test_a_reduction_of_another_size_is_partly_reproduced_and_names_the_assumpti
 def test_plots_and_tables_take_the_quick_plan_too() -> None:
     for quick in (False, True):
         measured = Measured({planned.cell: _figures(planned.cell) for planned in plan(quick)})
-        assert all(len(table.rows(measured)) > 2 for table in PAPER.tables)
-        assert all(plot.draw(measured).axes for plot in PAPER.plots)
+        assert all(len(table.rows(measured)) > 2 for table in EE_MPTCP.tables)
+        assert all(plot.draw(measured).axes for plot in EE_MPTCP.plots)
 
 
 def test_what_has_not_ended_counts_as_the_duration_of_the_scenario() -> None:

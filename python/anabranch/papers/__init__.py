@@ -6,8 +6,9 @@ say, before anything is run, which figures decide a claim and what would refute 
 
 from __future__ import annotations
 
-from anabranch.papers import ee_mptcp
+from anabranch.papers.ee_mptcp import EE_MPTCP
+from anabranch.papers.mfvl import MFVL
 from anabranch.papers.model import Paper
 
 #: Every paper, in the order of the claims' ids.
-PAPERS: tuple[Paper, ...] = (ee_mptcp.PAPER,)
+PAPERS: tuple[Paper, ...] = (MFVL, EE_MPTCP)

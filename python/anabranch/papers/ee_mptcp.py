@@ -242,7 +242,8 @@ def _energy(figures: _Figures, last_s: float) -> dict[str, float]:
     return found
 
 
-PAPER = Paper(
+#: The paper.
+EE_MPTCP = Paper(
     id="S2",
     name="ee-mptcp",
     title="EE-MPTCP: An Energy-Efficient Multipath TCP Scheduler for IoT-Based Power Grid Monitoring Systems",

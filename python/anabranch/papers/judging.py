@@ -162,6 +162,34 @@ def sized(
     return Outcome(shown, low, high, Verdict.NOT_REPRODUCED, why)
 
 
+def between(estimate: Estimate, least: float, most: float, what: str, unit: Unit = PLAIN) -> Outcome:
+    """Judge the claim that a figure lies within bounds.
+
+    Parameters
+    ----------
+    estimate
+        The figure.
+    least, most
+        The bounds.
+    what
+        What the figure is, as the beginning of a sentence.
+    unit
+        How it is shown.
+
+    Returns
+    -------
+    Outcome
+        Reproduced if all of the interval is within them.
+    """
+    low, high = interval(estimate)
+    if low is None or high is None:
+        return _untold(estimate, what, unit)
+    shown, bounds = unit.estimate(estimate), f"{unit.text(least)} to {unit.text(most)}"
+    if least <= low and high <= most:
+        return Outcome(shown, low, high, Verdict.REPRODUCED, f"{what} is {shown}, within {bounds}")
+    return Outcome(shown, low, high, Verdict.NOT_REPRODUCED, f"{what} is {shown}, not within {bounds}")
+
+
 def combined(*outcomes: Outcome, ours: str | None = None) -> Outcome:
     """Judge a claim of several parts; the interval is that of the first.
 
