@@ -20,7 +20,7 @@ _NOISE = (0.99, 1.0, 1.01)
 def _figures(cell: Cell) -> dict[str, tuple[float, ...]]:
     """Figures as the paper has them."""
     kind, scheduler, word = cell
-    if kind == "testbed":
+    if kind.startswith("testbed"):
         is_emtcp = scheduler == "emtcp"
         values = {
             "completion_s": 4.98 if is_emtcp else 3.91,
@@ -90,7 +90,7 @@ def test_a_reduction_of_another_size_is_partly_reproduced_and_names_the_assumpti
 def test_plots_and_tables_take_the_quick_plan_too() -> None:
     for quick in (False, True):
         measured = Measured({planned.cell: _figures(planned.cell) for planned in plan(quick)})
-        assert all(len(table.rows(measured)) > 2 for table in EE_MPTCP.tables)
+        assert all(len(table.rows(measured)) >= 2 for table in EE_MPTCP.tables)
         assert all(plot.draw(measured).axes for plot in EE_MPTCP.plots)
 
 
