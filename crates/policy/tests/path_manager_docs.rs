@@ -17,6 +17,7 @@ fn page(name: &str) -> String {
 fn value(param: &Param, stored: u64) -> String {
     match param.unit {
         ParamUnit::Count => stored.to_string(),
+        ParamUnit::Bytes => format!("{stored} B"),
         ParamUnit::Permille => (stored as f64 / 1e3).to_string(),
         ParamUnit::Bool => (stored != 0).to_string(),
         ParamUnit::Time => {

@@ -97,6 +97,9 @@ fn stored(param: &Param, item: &Item) -> Result<u64, String> {
         (ParamUnit::Time, Value::Text(text)) => {
             quantity::parse(text, &[Dimension::Time]).map_err(|wrong| wrong.what)?.0
         }
+        (ParamUnit::Bytes, Value::Text(text)) => {
+            quantity::parse(text, &[Dimension::Bytes]).map_err(|wrong| wrong.what)?.0
+        }
         (ParamUnit::Count | ParamUnit::Permille, Value::Integer(number) | Value::Float(number)) => {
             let decimal = number.decimal.map_err(|fault| quantity::fault_text(&number.text, fault))?;
             let scale = if param.unit == ParamUnit::Permille { 1000 } else { 1 };
@@ -121,6 +124,9 @@ pub(crate) fn expected(param: &Param) -> String {
     match param.unit {
         ParamUnit::Time => {
             format!("a time from {:?} to {:?}", Dimension::Time.show(min), Dimension::Time.show(max))
+        }
+        ParamUnit::Bytes => {
+            format!("a size from {:?} to {:?}", Dimension::Bytes.show(min), Dimension::Bytes.show(max))
         }
         ParamUnit::Count => format!("an integer from {min} to {max}"),
         ParamUnit::Permille => {

@@ -1,7 +1,10 @@
 //! `scheduler = "blest"` or `{ name = "blest", lambda = 1.2 }`, checked against the registry of `crates/policy`.
 
 use anabranch_cc::{Param, Unit};
-use anabranch_policy::scheduler::{self, SCHEDULERS, SchedulerInfo};
+use anabranch_policy::{
+    paths,
+    scheduler::{self, SCHEDULERS, SchedulerInfo},
+};
 
 use crate::Error;
 use crate::congestion::read_param;
@@ -52,12 +55,15 @@ pub(crate) fn weight(subflow: &Table<'_>, scheduler: &Scheduler) -> Result<u32, 
     Ok(weight.map_or(1, |weight| u32::try_from(weight).expect("the key table bounds it")))
 }
 
-/// Refuses schedulers that reckon with the energy of a subflow that goes by no radio.
+/// Refuses schedulers and path managers that reckon with the energy of a subflow that goes by no radio.
 pub(crate) fn check_radios(top: &Table<'_>, scenario: &Scenario) -> Result<(), Error> {
     for connection in scenario.connections.iter().filter(|flow| flow.protocol == Protocol::Mptcp) {
-        let name = &connection.scheduler.name;
+        let scheduler = &connection.scheduler.name;
+        let manager = connection.path_manager.as_ref().map(|manager| &manager.name);
+        let manager_reckons = |name: &&String| paths::find(name).is_some_and(|info| info.reckons_energy);
+        let reckons = info(scheduler).reckons_energy.then_some(scheduler);
         let mut subflows = connection.subflows.iter();
-        if info(name).reckons_energy
+        if let Some(name) = reckons.or(manager.filter(manager_reckons))
             && let Some(subflow) = subflows.find(|subflow| scenario.radio_of(connection, subflow).is_none())
         {
             let what = format!(

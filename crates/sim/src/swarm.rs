@@ -252,7 +252,9 @@ impl Plan {
             add(pattern);
             add(&format!("rate = \"{rate} kbit/s\"\non = [[\"0 s\", \"5 s\"]]"));
         }
-        let reckons = SCHEDULERS.iter().any(|info| info.reckons_energy && named.contains(info.name));
+        let is_managed = self.manager.as_ref().is_some_and(|manager| manager.contains("energy"));
+        let reckons =
+            is_managed || SCHEDULERS.iter().any(|info| info.reckons_energy && named.contains(info.name));
         for i in 0..paths.len() {
             if reckons || self.metered && i == 0 {
                 let radio = ["lte", "wifi", "3g"][i % 3];
@@ -569,6 +571,7 @@ fn managers() -> Vec<String> {
     let hurried = [
         r#"{ name = "failover", hold = "100 ms", retry = "50 ms" }"#,
         r#"{ name = "pcdc", phase = "500 ms", settle = "0 s", again_after = "3 s" }"#,
+        r#"{ name = "energy", late_bytes = "50 kB", late_after = "500 ms", dead_after = 2, retry = "50 ms" }"#,
         r#"{ name = "reestablish", dead_after = 1, retry = "10 ms", retry_max = "1 s", jitter = 1 }"#,
     ];
     let names = anabranch_policy::paths::PATH_MANAGERS.iter().map(|info| format!("{:?}", info.name));

@@ -6,6 +6,7 @@ mod common;
 
 use anabranch_record::model::{Measurements, Scope};
 use anabranch_scenario::{model::Traffic, workload};
+use anabranch_sim::{Control, Records};
 use common::{connection, parse, run, subflow};
 
 /// One way of the path, in seconds; its rate is 10 Mbit/s.
@@ -340,4 +341,17 @@ fn cross_traffic_has_any_congestion_control() {
     }
     // Up to 0.4 s of data wait in the queue at the end.
     within(connection(&run, "cbr", "throughput_bps"), 1e6, 0.02);
+}
+
+#[test]
+fn a_workload_that_is_recorded_has_the_same_figures() {
+    let traffic = r#"kind = "flows", arrivals = "synchronised", count = 3, size = "20 kB""#;
+    let scenario = parse(&text("5 s", &flow(traffic)));
+    let folder = tempfile::tempdir().expect("a folder");
+    for records in [Records::default(), Records { events: true, ..Records::default() }] {
+        let recorded = anabranch_sim::record(&scenario, 1, &Control::default(), folder.path(), records);
+        let recorded = recorded.expect("it runs");
+        assert_eq!(connection(&recorded, "flow", "flows_completed"), 3.0);
+        assert_eq!(recorded.figures, run(&scenario, 1).figures);
+    }
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use anabranch_record::model::{Measurements, Scope};
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::model::{self, Scenario};
 use anabranch_sim::{Control, Records};
 use common::{connection, parse, run, scenario, subflow};
 use serde_json::Value;
@@ -22,6 +22,10 @@ fn wifi_and_cellular(manager: &str, more: &str) -> Scenario {
           {{ name = "line", between = ["A", "S"], rate = "100 Mbit/s", delay = "1 ms", queue = "unlimited" }},
           {{ name = "cell", between = ["C", "B"], rate = "5 Mbit/s", delay = "30 ms", queue = "100 packets" }},
           {{ name = "core", between = ["B", "S"], rate = "100 Mbit/s", delay = "1 ms", queue = "unlimited" }},
+        ]
+        interface = [
+          {{ node = "C", link = "wifi", radio = "wifi" }},
+          {{ node = "C", link = "cell", radio = "lte" }},
         ]
         [[connection]]
         name = "flow"
@@ -301,6 +305,43 @@ fn pcdc_leaves_out_a_subflow_that_holds_the_others_up() {
     let impact = of_slow.data["impact_ppm"].as_i64().expect("a number");
     assert!((-1_500_000..-500_000).contains(&impact), "{impact}");
     assert!(mbps(&run, "fast", 85, 120) > 7.5 && mbps(&run, "slow", 85, 120) < 0.05);
+}
+
+/// The same upload with a cellular path that is no backup.
+fn upload(manager: &str, bytes: u64) -> Scenario {
+    let mut scenario = wifi_and_cellular(manager, "");
+    let connection = &mut scenario.connections[0];
+    connection.subflows[1].backup = false;
+    let model::Traffic::Ftp { start, .. } = connection.traffic else { panic!("it is without end") };
+    connection.traffic = model::Traffic::File { start, bytes, direction: model::Direction::Upload };
+    scenario
+}
+
+#[test]
+fn energy_makes_lte_a_backup_where_it_takes_more_power_than_its_rate_is_worth() {
+    // In a steady state X^2 / P is 20^2 / 2873 = 0.139 for Wi-Fi alone and 25^2 / 4421 = 0.141 for both: nearly even. What
+    // the queue adds to the round trips of LTE decides.
+    let (run, told) = decisions(&upload("\"energy\"", 20_000_000));
+    let all = common::run(&upload("\"fullmesh\"", 20_000_000), 1);
+    let left_out = told.iter().find(|told| told.action == "backup").expect("there is one");
+    assert_eq!((left_out.subflow.as_str(), left_out.reason.as_str()), ("cell", "rate-per-energy"));
+    assert!(left_out.data["energy_pj_per_bit"].as_i64().expect("a number") > 52_000);
+    let sent = |run: &Measurements| subflow(run, "flow", "cell", "packets_sent");
+    assert!(sent(&run) < sent(&all) / 2.0, "{} of {}", sent(&run), sent(&all));
+    assert!(connection(&run, "flow", "completion_s") < 60.0);
+}
+
+#[test]
+fn a_short_upload_ends_before_energy_wakes_lte_and_a_long_one_does_not() {
+    let late = "{ name = \"energy\", late_bytes = \"1 MB\" }";
+    let short = common::run(&upload(late, 500_000), 1);
+    assert_eq!(subflow(&short, "flow", "cell", "packets_sent"), 0.0);
+    assert_eq!(connection(&short, "flow", "path_decisions"), 0.0);
+    let (_, told) = decisions(&upload(late, 5_000_000));
+    let opened = told.iter().find(|told| told.action == "open").expect("it is opened");
+    // 1 MB at 19 Mbit/s, after a handshake and a slow start of some round trips of 12 ms; seen within 100 ms.
+    assert!((0.4..0.8).contains(&opened.at_s), "{} s", opened.at_s);
+    assert_eq!(opened.subflow, "cell");
 }
 
 #[test]

@@ -6,10 +6,11 @@ say, before anything is run, which figures decide a claim and what would refute 
 
 from __future__ import annotations
 
+from anabranch.papers.ee_mptcp import EE_MPTCP
 from anabranch.papers.mfvl import MFVL
 from anabranch.papers.model import Paper
 from anabranch.papers.mpcoa import MPCOA
 from anabranch.papers.stcp import STCP
 
 #: Every paper, in the order of the claims' ids.
-PAPERS: tuple[Paper, ...] = (MFVL, STCP, MPCOA)
+PAPERS: tuple[Paper, ...] = (MFVL, STCP, EE_MPTCP, MPCOA)

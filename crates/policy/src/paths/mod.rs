@@ -2,7 +2,7 @@
 //!
 //! A [`PathManager`] is told by its host what there is to see of a connection's paths (an [`Observation`]) and answers
 //! with [`Decision`]s, each with its reason. It has no clock, no source of random numbers and does no input or output,
-//! so that the simulator and a device run the same code. All arithmetic is of integers.
+//! so that the simulator and a device run the same code. All arithmetic is of integers but for `energy`'s model.
 //!
 //! A path is a candidate: a pair of addresses over which a subflow may be opened, whether there is one or not. The list
 //! of paths keeps its order and length while a connection lives; the first path is the one that opens it.
@@ -12,6 +12,7 @@
 
 mod cost;
 mod dedicated;
+mod energy;
 mod failover;
 mod fullmesh;
 mod kept;

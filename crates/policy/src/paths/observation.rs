@@ -1,6 +1,7 @@
 //! What a path manager sees, and what it answers.
 
 use super::Nanos;
+use crate::energy::Linear;
 
 /// What has become of the subflow of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum State {
 }
 
 /// What there is to see of a path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Path {
     /// Number of the local interface; equal numbers are one interface.
     pub local: u32,
@@ -41,6 +42,19 @@ pub struct Path {
     pub srtt_us: u32,
     /// Bytes on the wire, of both directions, since the connection was opened.
     pub carried_bytes: u64,
+    /// Power of the radio that it goes by, if it goes by one.
+    pub radio: Option<Linear>,
+    /// Congestion window of the local end in segments.
+    pub cwnd_segments: u32,
+    /// Its slow-start threshold in segments;
+    /// [`SSTHRESH_INFINITE`](crate::scheduler::SSTHRESH_INFINITE) before the first loss.
+    pub ssthresh_segments: u32,
+    /// Payload of a full segment.
+    pub segment_bytes: u32,
+    /// Data packets that the local end has sent since the connection was opened, retransmissions included.
+    pub sent_packets: u64,
+    /// Those among them that were retransmissions.
+    pub retransmits: u64,
 }
 
 impl Path {
@@ -64,6 +78,8 @@ pub struct Observation<'a> {
     pub may_join: bool,
     /// Bytes of data that have reached the applications of both ends, each once.
     pub delivered_bytes: u64,
+    /// Bytes that the local application has written and no subflow has been given; `u64::MAX`: without end.
+    pub unsent_bytes: u64,
     /// For jitter: drawn by the host for this observation, even in `[0, 1000]`.
     pub draw_permille: u32,
     /// The paths.

@@ -1,9 +1,10 @@
 //! The path managers that a scenario or a device's configuration can name.
 
 use super::{
-    PathManager, cost::Cost, dedicated::Dedicated, failover::Failover, fullmesh::Fullmesh, kept::Kept,
-    ndiffports::Ndiffports, pcdc::Pcdc, reestablish::Reestablish, reopen::Backoff,
+    PathManager, cost::Cost, dedicated::Dedicated, energy, failover::Failover, fullmesh::Fullmesh,
+    kept::Kept, ndiffports::Ndiffports, pcdc::Pcdc, reestablish::Reestablish, reopen::Backoff,
 };
+use crate::scheduler::{ee::Ee, rounds::Objective};
 
 /// What the number of a parameter means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub enum ParamUnit {
     Time,
     /// A plain number.
     Count,
+    /// Bytes.
+    Bytes,
     /// Thousandths.
     Permille,
     /// 0 or 1.
@@ -46,6 +49,8 @@ pub struct PathManagerInfo {
     pub tag: &'static str,
     /// Whether the path manager in the kernel can do the same while nothing fails.
     pub in_kernel: bool,
+    /// Whether every path has to go by a radio.
+    pub reckons_energy: bool,
     /// In the order in which `make` takes them.
     pub params: &'static [Param],
     make: fn(&[u64]) -> Box<dyn PathManager + Send>,
@@ -119,12 +124,13 @@ fn backoff(values: &[u64]) -> Backoff {
 }
 
 /// All path managers; the order is that of lists.
-pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
+pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
     PathManagerInfo {
         name: "default",
         title: "only the subflow that opens the connection",
         tag: "A",
         in_kernel: true,
+        reckons_energy: false,
         params: &[],
         make: |_| Box::new(Kept),
     },
@@ -133,6 +139,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         title: "a subflow for every pair of a local and a remote address",
         tag: "A",
         in_kernel: true,
+        reckons_energy: false,
         params: &[param(
             "retry",
             ParamUnit::Time,
@@ -147,6 +154,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         title: "several subflows over one pair of addresses",
         tag: "A",
         in_kernel: false,
+        reckons_energy: false,
         params: &[param("num_subflows", ParamUnit::Count, 2, (1, 32), "Subflows in all.")],
         make: |values| Box::new(Ndiffports::new(values[0])),
     },
@@ -155,6 +163,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         title: "the first path carries the data, all others wait as backups (MPTCP-IoT)",
         tag: "B",
         in_kernel: false,
+        reckons_energy: false,
         params: &[dead_after(5), retry(S), retry_max(60 * S), JITTER],
         make: |values| Box::new(Dedicated::new(values[0] as u32, backoff(values))),
     },
@@ -163,6 +172,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         title: "a spare path takes over when the preferred ones fail, and hands back (house definition)",
         tag: "C",
         in_kernel: false,
+        reckons_energy: false,
         params: &[
             dead_after(2),
             param(
@@ -183,6 +193,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         title: "every path, opened again with back-off whenever its subflow ends (house definition)",
         tag: "C",
         in_kernel: false,
+        reckons_energy: false,
         params: &[dead_after(5), retry(S), retry_max(60 * S), JITTER],
         make: |values| Box::new(Reestablish::new(values[0] as u32, backoff(values))),
     },
@@ -191,6 +202,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         title: "every path, up to its data cap per period (house definition)",
         tag: "C",
         in_kernel: false,
+        reckons_energy: false,
         params: &[
             param(
                 "period",
@@ -214,10 +226,75 @@ pub static PATH_MANAGERS: [PathManagerInfo; 8] = [
         make: |values| Box::new(Cost::new(values[0], values[1] != 0, values[2] as u32, backoff(values))),
     },
     PathManagerInfo {
+        name: "energy",
+        title: "the paths with most rate per energy, dear radios late (EE-MPTCP 2022 and after eMPTCP 2015)",
+        tag: "C",
+        in_kernel: false,
+        reckons_energy: true,
+        params: &[
+            param(
+                "hold",
+                ParamUnit::Time,
+                0,
+                (0, HOUR),
+                "A choice holds at least for this, and for a round trip of the fastest path chosen.",
+            ),
+            param(
+                "late_bytes",
+                ParamUnit::Bytes,
+                0,
+                (0, 1_000_000_000_000),
+                "Paths by a dearer radio than the first one's are opened when so much has been delivered.",
+            ),
+            param(
+                "late_after",
+                ParamUnit::Time,
+                3 * S,
+                (0, HOUR),
+                "They are opened after this at the latest, unless the connection is idle.",
+            ),
+            param(
+                "horizon",
+                ParamUnit::Count,
+                1000,
+                (1, 1_000_000),
+                "Most segments that are planned for; data without end counts as so many.",
+            ),
+            param(
+                "window_max",
+                ParamUnit::Count,
+                1000,
+                (1, 1_000_000),
+                "Largest window that the model predicts.",
+            ),
+            param(
+                "after_timeout",
+                ParamUnit::Count,
+                1,
+                (1, 100),
+                "Window that the model has after a timeout, the paper's CW(0).",
+            ),
+            dead_after(5),
+            retry(S),
+            retry_max(60 * S),
+            JITTER,
+        ],
+        make: |values| {
+            let [hold, bytes, after, horizon, most, initial, dead_after, ..] = *values else {
+                unreachable!("make has counted them")
+            };
+            let rule = Ee { objective: Objective::PerEnergy, most: most as f64, initial: initial as f64 };
+            let late = energy::Late { bytes, after };
+            let backoff = backoff(values);
+            Box::new(energy::Energy::new(rule, horizon, hold, late, dead_after as u32, backoff))
+        },
+    },
+    PathManagerInfo {
         name: "pcdc",
         title: "only the subflows that add to the throughput (PCDC, LCN 2020)",
         tag: "B",
         in_kernel: false,
+        reckons_energy: false,
         params: &[
             param("phase", ParamUnit::Time, 30 * S, (10 * MS, DAY), "How long each throughput is measured."),
             param(

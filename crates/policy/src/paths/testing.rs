@@ -25,6 +25,8 @@ pub(super) struct Host {
     pub(super) now: Nanos,
     pub(super) links: Vec<Link>,
     pub(super) may_join: bool,
+    /// What the application still has to send.
+    pub(super) unsent_bytes: u64,
     delivered_bytes: u64,
     manager: Box<dyn PathManager + Send>,
     look_at: Option<Nanos>,
@@ -48,6 +50,7 @@ impl Host {
             now: 0,
             links: paths.into_iter().map(with_link).collect(),
             may_join: true,
+            unsent_bytes: u64::MAX,
             delivered_bytes: 0,
             manager: info.make(values),
             look_at: None,
@@ -147,6 +150,7 @@ impl Host {
                 now: self.now,
                 may_join: self.may_join,
                 delivered_bytes: self.delivered_bytes,
+                unsent_bytes: self.unsent_bytes,
                 draw_permille: (self.draws >> 33) as u32 % 1001,
                 paths: &paths,
             };

@@ -1,5 +1,6 @@
 //! Rules of the path managers, on a host made up for it.
 
+mod energy;
 mod measured;
 mod swarm;
 mod tables;

@@ -39,10 +39,13 @@ pub(super) fn objective(choice: u32) -> Objective {
     if choice == 0 { Objective::PerEnergy } else { Objective::PerPower }
 }
 
-struct Ee {
-    objective: Objective,
-    most: f64,
-    initial: f64,
+/// EE-MPTCP's choice.
+pub(crate) struct Ee {
+    pub(crate) objective: Objective,
+    /// Largest window that the model predicts, in segments.
+    pub(crate) most: f64,
+    /// Window of the model after a timeout, in segments.
+    pub(crate) initial: f64,
 }
 
 impl Choose for Ee {

@@ -14,7 +14,7 @@ mod daps;
 mod dedicated;
 mod dmptcp;
 mod ecf;
-mod ee;
+pub(crate) mod ee;
 mod emptcp;
 mod emtcp;
 mod es;
@@ -25,7 +25,7 @@ mod redundant;
 mod registry;
 mod roundrobin;
 pub mod rounds;
-mod subset;
+pub(crate) mod subset;
 #[cfg(test)]
 mod testing;
 mod weighted;

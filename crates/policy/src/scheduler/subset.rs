@@ -37,39 +37,39 @@ const LOSS_GAIN: f64 = 0.125;
 
 /// A subflow that can be chosen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
+pub(crate) struct Path {
     /// Index of the subflow.
-    pub(super) index: usize,
+    pub(crate) index: usize,
     /// Smoothed round-trip time in microseconds, above 0.
-    pub(super) rtt_us: u64,
+    pub(crate) rtt_us: u64,
     /// In segments.
-    pub(super) window: f64,
-    pub(super) ssthresh: f64,
-    pub(super) loss: f64,
-    pub(super) segment_bits: f64,
-    pub(super) radio: Linear,
+    pub(crate) window: f64,
+    pub(crate) ssthresh: f64,
+    pub(crate) loss: f64,
+    pub(crate) segment_bits: f64,
+    pub(crate) radio: Linear,
 }
 
 impl Path {
     /// A window per round trip, in Mbit/s.
-    pub(super) fn rate_mbps(&self) -> f64 {
+    pub(crate) fn rate_mbps(&self) -> f64 {
         self.window * self.segment_bits / self.rtt_us as f64
     }
 
     /// Energy of a bit at that rate, in nJ.
-    pub(super) fn energy_nj(&self) -> f64 {
+    pub(crate) fn energy_nj(&self) -> f64 {
         self.radio.energy_per_bit_nj(self.rate_mbps())
     }
 
     /// As the round model sees it.
-    pub(super) fn start(&self, initial: f64, most: f64) -> Start {
+    pub(crate) fn start(&self, initial: f64, most: f64) -> Start {
         let Self { rtt_us, window, ssthresh, loss, segment_bits, .. } = *self;
         Start { rtt_us, window, ssthresh, loss, initial, most, segment_bits }
     }
 }
 
 /// Chooses.
-pub(super) trait Choose {
+pub(crate) trait Choose {
     /// One bit for each of the paths, by the index of its subflow. `paths` is not empty, in the order of the scenario; so
     /// many `segments` are left to send, at least 1.
     fn choose(&mut self, paths: &[Path], segments: f64) -> u32;
@@ -91,14 +91,14 @@ pub(super) fn best_prefix(paths: &[Path], mut value: impl FnMut(&[Path]) -> f64)
 
 /// Packets and retransmissions of a subflow when a choice was made last, and the average of their ratio.
 #[derive(Clone, Copy, Debug, Default)]
-struct Losses {
+pub(crate) struct Losses {
     packets: u64,
     retransmits: u64,
-    share: f64,
+    pub(crate) share: f64,
 }
 
 impl Losses {
-    fn note(&mut self, packets: u64, retransmits: u64) {
+    pub(crate) fn note(&mut self, packets: u64, retransmits: u64) {
         let sent = packets - self.packets;
         if sent > 0 {
             let share = (retransmits - self.retransmits) as f64 / sent as f64;

@@ -49,6 +49,14 @@ fn parameters_have_names_units_and_ranges() {
             "f.toml:33:54: connection.flow.path_manager.num_subflows: 33 is out of range; expected an integer from 1 to 32",
         ),
         (
+            "{ name = \"energy\", late_bytes = 1000 }",
+            "f.toml:33:48: connection.flow.path_manager.late_bytes: 1000 is a number; expected a size from \"0 B\" to \"1000 GB\"",
+        ),
+        (
+            "{ name = \"energy\", late_bytes = \"2000 GB\" }",
+            "f.toml:33:48: connection.flow.path_manager.late_bytes: \"2000 GB\" is out of range; expected a size from \"0 B\" to \"1000 GB\"",
+        ),
+        (
             "{ name = \"cost\", hard = 1 }",
             "f.toml:33:40: connection.flow.path_manager.hard: 1 is a number; expected true or false",
         ),
@@ -120,5 +128,13 @@ fn a_mesh_has_at_most_32_pairs() {
     assert_eq!(
         message(&text, &[]),
         "f.toml:76:1: connection.flow: 36 pairs of addresses; expected at most 32, or [[connection.subflow]]s"
+    );
+}
+
+#[test]
+fn the_energy_of_radios_needs_a_radio_on_every_path() {
+    assert_eq!(
+        message(&managed("\"energy\""), &[]),
+        "f.toml:27:1: connection: energy reckons with the energy of radios, and subflow wired of flow goes by none; expected an [[interface]] on its path"
     );
 }

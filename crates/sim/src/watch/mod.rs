@@ -23,7 +23,7 @@ use std::{
 use anabranch_link::Nanos;
 use anabranch_policy::paths::Decision;
 use anabranch_record::model::Measurements;
-use anabranch_scenario::model::Scenario;
+use anabranch_scenario::{model::Scenario, workload};
 
 use self::{bytes::Bytes, capture::Capture, qlog::Qlog};
 use crate::{
@@ -120,6 +120,7 @@ pub fn record(
     folder: &Path,
     records: Records,
 ) -> Result<Measurements, RecordError> {
+    let scenario = &*workload::expand(scenario, seed);
     if net::narrow_fits(scenario) {
         record_with::<u64>(scenario, seed, control, folder, records)
     } else {

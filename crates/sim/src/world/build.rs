@@ -169,7 +169,7 @@ impl<'s, K: Key> World<'s, K> {
             acceptor_speaks_first: model.traffic.acceptor_speaks_first(),
             is_open: [false; 2],
             data_side: model.traffic.data_side() as u8,
-            manager: Manager::new(model, streams),
+            manager: Manager::new(self.scenario, model, streams),
         });
         for side in [0, 1] {
             self.connections[number as usize].listen(side);

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use anabranch_link::{NEVER, Nanos, Rng, Streams};
 use anabranch_policy::paths::{self, Action, Decision, Observation, Path, PathManager, State};
-use anabranch_scenario::model::{self, Change, ChangeTarget, Hop};
+use anabranch_scenario::model::{self, Change, ChangeTarget, Hop, Scenario};
 
 use super::{Connection, Phase, World};
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    pub(super) fn new(model: &model::Connection, streams: Streams) -> Option<Box<Self>> {
+    pub(super) fn new(scenario: &Scenario, model: &model::Connection, streams: Streams) -> Option<Box<Self>> {
         let wanted = model.path_manager.as_ref()?;
         let info = paths::find(&wanted.name).expect("the scenario checked the name");
         let of_subflow = |subflow: &model::Subflow| Path {
@@ -45,6 +45,7 @@ impl Manager {
             remote: interface(subflow.hops.last().expect("a path has a hop")),
             spare: subflow.backup,
             cap_bytes: subflow.cap_bytes,
+            radio: scenario.radio_of(model, subflow).map(|radio| radio.linear),
             ..Path::default()
         };
         Some(Box::new(Self {
@@ -145,6 +146,7 @@ impl<K: Key> World<'_, K> {
             now: self.now,
             may_join: connection.joining,
             delivered_bytes: connection.sides.iter().map(|side| side.receive.delivered_bytes).sum(),
+            unsent_bytes: connection.sides[0].send.unsent_bytes(),
             draw_permille: manager.draws.below(1001) as u32,
             paths: &manager.paths,
         };
@@ -177,7 +179,8 @@ impl<K: Key> World<'_, K> {
                 Phase::Established => State::Established,
                 Phase::SynSent | Phase::SynReceived | Phase::PreEstablished => State::Opening,
             };
-            let rtt = &endpoint.sender.rtt;
+            let sender = &endpoint.sender;
+            let rtt = &sender.rtt;
             *path = Path {
                 known: is_known(connection, subflow),
                 link_up: !self.carriers.down.contains(&path.local) && !endpoint.life.absent,
@@ -186,7 +189,12 @@ impl<K: Key> World<'_, K> {
                 backup: endpoint.backup,
                 timeouts: if state == State::Established { rtt.expiries() } else { 0 },
                 srtt_us: rtt.srtt8_us / 8,
-                carried_bytes: endpoint.sender.counters.bytes + peer.sender.counters.bytes,
+                carried_bytes: sender.counters.bytes + peer.sender.counters.bytes,
+                cwnd_segments: sender.cwnd,
+                ssthresh_segments: sender.ssthresh,
+                segment_bytes: endpoint.segment_bytes.into(),
+                sent_packets: sender.counters.packets,
+                retransmits: sender.counters.retransmits,
                 ..*path
             };
         }

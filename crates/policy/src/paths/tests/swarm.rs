@@ -2,6 +2,7 @@
 
 use super::super::testing::{Host, MS, S, path};
 use super::super::{PATH_MANAGERS, Path, State};
+use crate::energy::Linear;
 
 /// Even below a bound, from one number to the next.
 struct Draws(u64);
@@ -20,10 +21,22 @@ fn random_host(seed: u64, name: &str) -> Host {
         remote: draws.below(2) as u32,
         spare: number > 0 && draws.below(3) == 0,
         srtt_us: draws.below(100_000) as u32,
+        radio: [None, Some(Linear::WIFI), Some(Linear::LTE)][draws.below(3) as usize],
+        cwnd_segments: draws.below(100) as u32,
+        ssthresh_segments: draws.below(200) as u32,
+        segment_bytes: 1 + draws.below(1460) as u32,
         ..path(0)
     });
     let short = [("phase", 2 * S), ("settle", 100 * MS), ("again_after", 20 * S)];
-    let values = super::values(name, if name == "pcdc" { &short } else { &[] });
+    let late = [("late_bytes", 500_000), ("hold", S)];
+    let values = super::values(
+        name,
+        match name {
+            "pcdc" => &short,
+            "energy" => &late,
+            _ => &[],
+        },
+    );
     let mut host = Host::new(super::info(name), &values, paths.collect());
     for _ in 0..40 {
         host.run_until(host.now + draws.below(3_000) * MS + 1);
@@ -53,7 +66,7 @@ fn no_path_manager_takes_away_the_last_subflow_that_answers() {
 
 #[test]
 fn those_that_open_again_have_every_subflow_back_when_all_links_are() {
-    for name in ["dedicated-backup", "failover", "reestablish", "cost", "pcdc"] {
+    for name in ["dedicated-backup", "failover", "reestablish", "cost", "energy", "pcdc"] {
         for seed in 0..500 {
             let mut host = random_host(seed, name);
             // The longest distance of two tries is a minute and a quarter of it; a timeout of a subflow that is not given up
