@@ -68,6 +68,10 @@ coupling: bed $(VENV)/.engine ## run scenarios/coupling/ in the simulator and on
 pages: $(VENV)/.engine ## measure every congestion control; write tables and plots into docs/algorithms/
 	$(BIN)/anabranch pages
 
+.PHONY: papers
+papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; hours
+	$(BIN)/anabranch reproduce all --write docs/papers.md
+
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python
 	cargo fmt --check

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Literal, overload
@@ -11,13 +11,8 @@ from typing import Literal, overload
 from anabranch import _engine
 from anabranch.bed import KernelOptions, Order, run_on_kernel
 from anabranch.results import EVENTS, PACKETS, Run, Runs
+from anabranch.workers import Progress as Progress
 from anabranch.workers import Workers
-
-#: How often, in seconds, a caller hears about progress.
-PROGRESS_INTERVAL_S = 0.1
-
-#: Called with the simulated time that all runs together have reached, in seconds.
-Progress = Callable[[float], None]
 
 #: What carries the packets.
 Engine = Literal["sim", "kernel"]
@@ -185,20 +180,10 @@ class Experiment:
     ) -> list[Run]:
         def run_one(seed: int, control: _engine.Control) -> Run:
             outcome = self.scenario.run(seed, out, force, files, control)
-            return Run(outcome["path"], reused=outcome["reused"], damaged=outcome["damaged"])
+            path, reused, damaged = outcome["path"], outcome["reused"], outcome["damaged"]
+            return Run(path, reused=reused, damaged=damaged, is_verified=True)
 
-        duration_s = self.scenario.duration_s
-        workers = Workers(run_one, seeds, jobs)
-        try:
-            workers.start()
-            while not workers.is_done():
-                workers.wait(PROGRESS_INTERVAL_S)
-                if progress is not None:
-                    finished = len(workers.results) * duration_s
-                    progress(finished + sum(control.reached_s for control in workers.under_way()))
-        finally:
-            workers.stop()
-        return [workers.results[index] for index in range(len(seeds))]
+        return Workers(run_one, seeds, jobs).make_all(lambda _: self.scenario.duration_s, progress)
 
 
 def load(path: str | PathLike[str]) -> Experiment:

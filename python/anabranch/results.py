@@ -136,6 +136,8 @@ class Run:
         Whether it had been there before it was asked for.
     damaged
         Why a folder that was there before had to be replaced, if so.
+    is_verified
+        Whether the engine has just written the folder or verified it; else it is verified now.
 
     Raises
     ------
@@ -143,16 +145,30 @@ class Run:
         If the folder holds no run, or a damaged one.
     """
 
-    def __init__(self, path: str | PathLike[str], *, reused: bool = True, damaged: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        *,
+        reused: bool = True,
+        damaged: str | None = None,
+        is_verified: bool = False,
+    ) -> None:
         self.path = Path(path)
         self.reused = reused
         self.damaged = damaged
-        self.manifest: dict[str, Any] = json.loads(_engine.open_run(self.path))
         self.series = Series(self.path)
+        if not is_verified:
+            self.manifest = json.loads(_engine.open_run(self.path))
 
     def __repr__(self) -> str:
         """Show the path."""
         return f"Run({str(self.path)!r})"
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """``run.json``: what the run was; read when it is first asked for."""
+        manifest: dict[str, Any] = json.loads((self.path / "run.json").read_bytes())
+        return manifest
 
     @property
     def seed(self) -> int:

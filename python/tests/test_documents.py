@@ -16,7 +16,14 @@ from anabranch import _engine
 from anabranch.cli import app
 from support import REPOSITORY
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "docs/evaluation.md"]
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "Makefile",
+    "docs/evaluation.md",
+    "docs/papers.md",
+]
 
 
 def commands() -> list[str]:

@@ -8,7 +8,7 @@ import sys
 import typer
 
 from anabranch._engine import VERSION
-from anabranch.cli import agreement, compare, coupling, export, lists, pages, scenario, trace
+from anabranch.cli import agreement, compare, coupling, export, lists, pages, reproduce, scenario, trace
 
 app = typer.Typer(
     name="anabranch",
@@ -24,6 +24,7 @@ app.command("check")(scenario.check)
 app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
 app.command("export")(export.export)
+app.command("reproduce")(reproduce.reproduce)
 app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)
 app.command("pages", hidden=True)(pages.pages)

@@ -1,0 +1,12 @@
+"""The papers that the project reproduces: what each claims, what is run for it, and how a claim is judged.
+
+A paper is one module here, with its :class:`~anabranch.papers.model.Paper`, and one file of claims. Its rules
+say, before anything is run, which figures decide a claim and what would refute it.
+"""
+
+from __future__ import annotations
+
+from anabranch.papers.model import Paper
+
+#: Every paper, in the order of the claims' ids.
+PAPERS: tuple[Paper, ...] = ()
