@@ -6,7 +6,8 @@ say, before anything is run, which figures decide a claim and what would refute 
 
 from __future__ import annotations
 
+from anabranch.papers import mptcp_iot
 from anabranch.papers.model import Paper
 
 #: Every paper, in the order of the claims' ids.
-PAPERS: tuple[Paper, ...] = ()
+PAPERS: tuple[Paper, ...] = (mptcp_iot.PAPER,)
