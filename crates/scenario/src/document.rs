@@ -13,7 +13,7 @@ use crate::routes::Graph;
 use crate::traces::Traces;
 use crate::transport::Settings;
 use crate::tree::{Item, Source};
-use crate::{Error, Loaded, overrides, relays, scheduler, topology};
+use crate::{Error, Loaded, overrides, relays, scheduler, topology, transfers};
 
 pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
     let mut root = Item::parse_file(source)?;
@@ -63,6 +63,9 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     }
     let relays = top.tables("relay")?;
     let relays = relays::relays(&relays, &mut connections, family_limit, &mut flow_names)?;
+    let transfers = top.tables("transfer")?;
+    let transfers =
+        transfers::transfers(&transfers, &mut connections, &relays, family_limit, &mut flow_names)?;
     let changes = topology::changes(&top.tables("change")?, &link_names, &links, &media)?;
     let attachable = Attachable { nodes: &node_names, names: &link_names, links: &links, media: &media };
     let interfaces = interfaces::interfaces(&top.tables("interface")?, &attachable, family_limit)?;
@@ -91,6 +94,7 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
         changes,
         interfaces,
         relays,
+        transfers,
         events,
     };
     scheduler::check_radios(&top, &scenario)?;

@@ -29,6 +29,7 @@ mod shaping;
 mod topology;
 mod traces;
 mod traffic;
+mod transfers;
 mod transport;
 mod tree;
 pub mod workload;

@@ -40,7 +40,7 @@ pub(crate) fn relays(
     Ok(relays)
 }
 
-fn connection(
+pub(crate) fn connection(
     table: &Table<'_>,
     reference: &Reference,
     connections: &[Connection],

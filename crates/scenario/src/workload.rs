@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use anabranch_draw::{Streams, distribution::exponential};
 
-use crate::model::{Arrivals, Connection, Event, Flows, Nanos, Relay, Scenario, Traffic, When};
+use crate::model::{Arrivals, Connection, Event, Flows, Nanos, Relay, Scenario, Traffic, Transfer, When};
 
 /// A flow of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +52,16 @@ pub fn expand(scenario: &Scenario, seed: u64) -> Cow<'_, Scenario> {
         let (input, output) = (places[relay.input], places[relay.output]);
         Relay { input, output, ..relay.clone() }
     });
+    let transfers = scenario.transfers.iter().map(|transfer| {
+        let over = transfer.over.iter().map(|&connection| places[connection]).collect();
+        Transfer { over, ..transfer.clone() }
+    });
     let events = scenario.events.iter().flat_map(|event| {
         let members = places[event.connection]..places[event.connection + 1];
         members.map(|connection| Event { connection, ..*event })
     });
-    let (relays, events) = (relays.collect(), events.collect());
-    Cow::Owned(Scenario { connections, relays, events, ..scenario.clone() })
+    let (relays, transfers, events) = (relays.collect(), transfers.collect(), events.collect());
+    Cow::Owned(Scenario { connections, relays, transfers, events, ..scenario.clone() })
 }
 
 /// The flows of the workload `name`, in the order in which they are opened.

@@ -168,6 +168,11 @@ enum Cross {
         buffer_kb: u64,
         delay_ms: u64,
     },
+    /// A file over a connection on each of the first two paths, with these keys; MPTCP has the other path as a backup.
+    Transfer {
+        keys: &'static str,
+        mptcp: bool,
+    },
 }
 
 impl Plan {
@@ -245,6 +250,22 @@ impl Plan {
             }
             add("[[relay]]\nname = \"relay\"\nin = \"there\"\nout = \"back\"");
             add(&format!("buffer = \"{buffer_kb} kB\"\ndelay = \"{delay_ms} ms\""));
+        }
+        if let Cross::Transfer { keys, mptcp } = self.cross_traffic {
+            for number in 0..2 {
+                // TCP alone has but one path.
+                let (own, other) = (number.min(paths.len() - 1), (1 - number).min(paths.len() - 1));
+                let (protocol, second) = if mptcp && own != other {
+                    ("mptcp", format!(", {{ via = [\"A{other}\"], backup = true }}"))
+                } else {
+                    ("tcp", String::new())
+                };
+                add(&format!("[[connection]]\nname = \"carrier{number}\"\nfrom = \"S\"\nto = \"D\""));
+                add(&format!("protocol = \"{protocol}\"\nscheduler = \"dedicated\"\ncongestion = \"reno\""));
+                add(&format!("subflow = [{{ via = [\"A{own}\"] }}{second}]"));
+            }
+            add("[[transfer]]\nname = \"transfer\"\nover = [\"carrier0\", \"carrier1\"]");
+            add(keys);
         }
         if let Cross::Datagrams(pattern) = self.cross_traffic {
             let rate = paths[0].rate_kbps / 2;
@@ -345,6 +366,14 @@ const SCHEDULER_TABLES: [&str; 7] = [
     "{ name = \"ecf\", beta = 10 }",
     "{ name = \"ee-mptcp\", objective = \"per-power\", horizon = \"1 packet\" }",
     "{ name = \"emptcp\", hysteresis = 0, level_gain = 1, trend_gain = 1 }",
+];
+
+/// Transfers of few chunks and of many, with connections that are given up soon, late or never.
+const TRANSFERS: [&str; 4] = [
+    "size = \"200 kB\"\nchunk = \"7 kB\"",
+    "size = \"200 kB\"\nchunk = \"2 kB\"\ngive_up = \"300 ms\"",
+    "size = \"90 kB\"\nchunk = \"40 kB\"\ngive_up = \"10 s\"\ndirection = \"download\"",
+    "size = \"1 B\"\ngive_up = \"1 ms\"\nstart = \"3 s\"",
 ];
 
 /// Patterns of datagram flows.
@@ -479,6 +508,8 @@ fn plan() -> impl Strategy<Value = Plan> {
             Cross::Relay { receive_kb, buffer_kb, delay_ms }
         }),
         1 => select(algorithms()).prop_map(Cross::Tcp),
+        1 => (select(TRANSFERS.to_vec()), any::<bool>())
+            .prop_map(|(keys, mptcp)| Cross::Transfer { keys, mptcp }),
     ];
     let direction = select(vec!["upload", "upload", "download", "both"]);
     let file = (size, direction);

@@ -47,6 +47,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         changes: Vec::new(),
         interfaces: Vec::new(),
         relays: Vec::new(),
+        transfers: Vec::new(),
         events: Vec::new(),
     }
 }

@@ -40,6 +40,7 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         changes: Vec::new(),
         interfaces: Vec::new(),
         relays: Vec::new(),
+        transfers: Vec::new(),
         events: Vec::new(),
     }
 }

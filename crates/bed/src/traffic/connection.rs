@@ -71,7 +71,7 @@ impl Task {
             Traffic::Telemetry(_) | Traffic::Request(_) => {
                 Work::Exchange(Exchange::new(model, end, streams).expect("these have answers"))
             }
-            Traffic::Flows(_) => unreachable!("there is no plan with it"),
+            Traffic::Flows(_) | Traffic::Transfer { .. } => unreachable!("there is no plan with it"),
         };
         Self {
             open_at: plan.open_at,

@@ -2,7 +2,7 @@
 //!
 //! A socket of MPTCP-IoT has one dedicated subflow and a backup over the other path: the first regular subflow of the scenario
 //! that is usable, then the first usable one with `backup = true`. Nothing is spread, so nothing is reordered inside a
-//! connection. Left out: the file that two such sockets share; a scenario gives each of them a file of its own.
+//! connection. The file that two such sockets share is handed out by [`crate::transfer`].
 
 use super::{Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, eligible, none_has_room};
 

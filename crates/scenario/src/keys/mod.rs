@@ -8,6 +8,7 @@ mod relay;
 mod shaping;
 mod topology;
 mod traffic;
+mod transfer;
 mod transport;
 
 use crate::quantity::Dimension;
@@ -18,6 +19,7 @@ use events::EVENT;
 use flows::{CONNECTION, DATAGRAM};
 use relay::RELAY;
 use topology::{CHANGE, LINK, MEDIUM, NODE};
+use transfer::TRANSFER;
 use transport::TRANSPORT;
 
 /// A table of the file.
@@ -158,6 +160,12 @@ pub(crate) static SCENARIO: Section = Section {
         key("change", Kind::Tables(&CHANGE), Optional("none"), "Changes of links while the scenario runs."),
         key("interface", Kind::Tables(&INTERFACE), Optional("none"), "Radios, whose energy is reckoned."),
         key("relay", Kind::Tables(&RELAY), Optional("none"), "Gateways that join two connections."),
+        key(
+            "transfer",
+            Kind::Tables(&TRANSFER),
+            Optional("none"),
+            "Files that several connections carry together.",
+        ),
         key("event", Kind::Tables(&EVENT), Optional("none"), "Events of subflows while the scenario runs."),
     ],
 };

@@ -10,7 +10,7 @@ pub(super) static RELAY: Section = Section {
           at its `to` is written to `out`, which begins at that node, has no `traffic`, and is opened when `in` has \
           been accepted. The gateway reads no faster than `out` takes; the rest fills the receive buffer of `in`.",
     keys: &[
-        key("name", Kind::Name, Required, "Unique among connections, datagram flows and relays."),
+        key("name", Kind::Name, Required, "Unique among connections, datagram flows, relays and transfers."),
         FAMILY,
         key("in", Kind::Name, Required, "The connection that is read; its receive buffer is limited."),
         key("out", Kind::Name, Required, "The connection that is written to."),

@@ -10,6 +10,7 @@ mod medium;
 mod relay;
 mod topology;
 mod traffic;
+mod transfer;
 mod transport;
 
 pub use anabranch_draw::{Distribution, Pattern};
@@ -23,6 +24,7 @@ pub use relay::Relay;
 pub use topology::{Change, ChangeTarget, Hop, Link, Loss, Node, QueueLimit, Strips, Wire};
 pub use topology::{CoDel, Discipline, Jitter, JitterDistribution, Red, Trace};
 pub use traffic::{Arrivals, Direction, Flows, Request, Source, Telemetry, Traffic};
+pub use transfer::Transfer;
 pub use transport::{DelayedAck, Join, Recovery, RtoRule, Transport};
 
 /// A point or span of simulated time, in nanoseconds.
@@ -61,6 +63,8 @@ pub struct Scenario {
     pub interfaces: Vec<Interface>,
     /// Relays in the order of the file.
     pub relays: Vec<Relay>,
+    /// Files that several connections carry, in the order of the file.
+    pub transfers: Vec<Transfer>,
     /// Events of subflows, sorted by time.
     pub events: Vec<Event>,
 }

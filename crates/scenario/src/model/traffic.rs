@@ -46,6 +46,13 @@ pub enum Traffic {
     Flows(Flows),
     /// What a relay has read from another connection ([`super::Relay`]).
     Relayed,
+    /// Chunks of a file that other connections carry too ([`super::Transfer`]).
+    Transfer {
+        /// When the connection is opened.
+        start: Nanos,
+        /// Up or down.
+        direction: Direction,
+    },
 }
 
 /// An application that writes `write_bytes` at once, at `rate_bps` while it is on.
@@ -156,13 +163,14 @@ impl Traffic {
             Traffic::Request(request) => request.start,
             Traffic::Flows(flows) => flows.start,
             Traffic::Relayed => When::At(0),
+            Traffic::Transfer { start, .. } => When::At(*start),
         }
     }
 
     /// When the application stops; `None`: never, or by itself.
     pub fn stop(&self) -> Option<Nanos> {
         match self {
-            Traffic::File { .. } | Traffic::Relayed => None,
+            Traffic::File { .. } | Traffic::Relayed | Traffic::Transfer { .. } => None,
             Traffic::Ftp { stop, .. } => *stop,
             Traffic::Source(source) => source.stop,
             Traffic::Telemetry(telemetry) => telemetry.stop,
@@ -174,7 +182,9 @@ impl Traffic {
     /// Which way data flow; messages with answers go both ways.
     pub fn direction(&self) -> Direction {
         match self {
-            Traffic::Ftp { direction, .. } | Traffic::File { direction, .. } => *direction,
+            Traffic::Ftp { direction, .. }
+            | Traffic::File { direction, .. }
+            | Traffic::Transfer { direction, .. } => *direction,
             Traffic::Source(source) => source.direction,
             Traffic::Flows(flows) => flows.direction,
             Traffic::Telemetry(_) | Traffic::Request(_) => Direction::Both,

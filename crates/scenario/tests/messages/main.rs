@@ -10,6 +10,7 @@ mod relay;
 mod scheduler;
 mod structure;
 mod traffic;
+mod transfer;
 mod values;
 
 use anabranch_scenario::load;

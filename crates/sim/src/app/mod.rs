@@ -56,7 +56,7 @@ pub(crate) fn make(
     let end = model.traffic.stop().unwrap_or(scenario.duration).min(scenario.duration);
     let latencies = || Latencies::new(scenario.measure);
     match &model.traffic {
-        Traffic::Ftp { .. } | Traffic::File { .. } | Traffic::Relayed => None,
+        Traffic::Ftp { .. } | Traffic::File { .. } | Traffic::Relayed | Traffic::Transfer { .. } => None,
         Traffic::Source(source) => Some(Box::new(source::Writer::new(*source, end, rng()))),
         Traffic::Telemetry(telemetry) => {
             Some(Box::new(telemetry::Publisher::new(*telemetry, end, rng(), latencies())))

@@ -4,6 +4,7 @@ mod energy;
 mod memory;
 mod relay;
 mod summary;
+mod transfer;
 mod workload;
 
 use anabranch_cc::SSTHRESH_INFINITE;

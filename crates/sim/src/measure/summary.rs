@@ -17,6 +17,7 @@ impl<K: Key> World<'_, K> {
         let mut goodputs = self.connection_figures(&mut figures, begin, end, window_s);
         goodputs.extend(self.workload_figures(&mut figures, begin, end, window_s));
         self.relay_figures(&mut figures);
+        self.transfer_figures(&mut figures);
         self.datagram_figures(&mut figures, begin, end, window_s);
         self.link_figures(&mut figures, begin, end, window_s);
         let mut run = |metric, value| figures.push(Figure { scope: Scope::Run, metric, value });

@@ -2,7 +2,7 @@
 
 use anabranch_cc::{CaState, Controller};
 
-use super::{Connection, Phase, World};
+use super::{Connection, Phase, World, transfer::Feeder};
 use crate::{
     app::{Application, Io, NEVER},
     engine::{heads::Key, timers::TimerKind},
@@ -36,6 +36,9 @@ impl<K: Key> World<'_, K> {
         if let (1, Some(relay)) = (index & 1, feeds) {
             self.open_output(relay as usize);
         }
+        if let Some(feeder @ Feeder::Transfer(_)) = self.connections[number].fed_by {
+            self.feed(feeder);
+        }
     }
 
     /// Sends what lay ready at an accepting side that has just been established.
@@ -61,6 +64,8 @@ impl<K: Key> World<'_, K> {
             connection.wants[side] = NEVER;
             if connection.application.is_some() {
                 self.ask(number, |application, io| application.delivered(side, bytes, io));
+            } else if let Some(share) = connection.delivers {
+                self.chunk_delivered(share, bytes);
             } else if connection.wants == [NEVER; 2] {
                 connection.completed_at = Some(self.now);
             }
@@ -71,13 +76,29 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// The time has come for which an application waits, or a relay.
+    /// The time has come for which an application waits, or a relay or a transfer.
     pub(super) fn wake(&mut self, number: usize) {
-        if let Some(place) = number.checked_sub(self.connections.len()) {
-            self.relay_timer(place);
+        let Some(place) = number.checked_sub(self.connections.len()) else {
+            self.ask(number, |application, io| application.woken(io));
             return;
+        };
+        match place.checked_sub(2 * self.relays.len()) {
+            None => self.relay_timer(place),
+            Some(place) => self.look_at_carrier(place),
         }
-        self.ask(number, |application, io| application.woken(io));
+    }
+
+    /// The connection that a timer of applications is about: behind those of the connections there are two for each relay,
+    /// then one for each connection of a transfer.
+    pub(super) fn connection_of_timer(&self, timer: usize) -> usize {
+        let Some(place) = timer.checked_sub(self.connections.len()) else { return timer };
+        match place.checked_sub(2 * self.relays.len()) {
+            None => self.relays[place / 2].output as usize,
+            Some(place) => {
+                let share = self.share_at(place);
+                self.transfers[share.transfer as usize].carriers[share.carrier as usize].writes_to as usize
+            }
+        }
     }
 
     /// Tells an application something and does what it wants.

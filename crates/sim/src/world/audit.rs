@@ -48,9 +48,11 @@ pub(crate) fn run_marked<K: Key>(
             }
             check_now(world);
             check_relays(world);
+            check_transfers(world);
         },
     );
     check_files(&world);
+    check_transferred(&world);
     if quiet {
         check_applications(&world);
         check_balance(&mut world, &arrived);
@@ -177,6 +179,34 @@ fn check_relays<K: Key>(world: &World<'_, K>) {
             "nothing is lost or added at {}",
             at()
         );
+    }
+}
+
+/// Every chunk has arrived, or one connection has it, or it can be claimed.
+fn check_transfers<K: Key>(world: &World<'_, K>) {
+    for (model, transfer) in world.scenario.transfers.iter().zip(&world.transfers) {
+        let distributor = &transfer.distributor;
+        let arrived = distributor.arrived_chunks();
+        let mut held: Vec<u64> = (0..model.over.len()).flat_map(|worker| distributor.held(worker)).collect();
+        held.retain(|&chunk| !arrived.contains(chunk));
+        held.sort_unstable();
+        let at = || format!("transfer {} at {} ns", model.name, world.now);
+        assert!(held.windows(2).all(|pair| pair[0] < pair[1]), "a chunk is with two, {}", at());
+        let known = arrived.set_count() + held.len() as u64 + distributor.unclaimed();
+        assert_eq!(known, arrived.count(), "{}", at());
+    }
+}
+
+/// A transfer is complete unless one of its connections cannot carry anything in the end; if they may be given up, unless none
+/// can.
+fn check_transferred<K: Key>(world: &World<'_, K>) {
+    for (model, transfer) in world.scenario.transfers.iter().zip(&world.transfers) {
+        let able = |&number: &usize| is_able(world, number);
+        let expected = match model.give_up {
+            None => model.over.iter().all(able),
+            Some(_) => model.over.iter().any(able),
+        };
+        assert!(!expected || transfer.completed_at.is_some(), "the transfer {} is not complete", model.name);
     }
 }
 

@@ -10,6 +10,7 @@ use super::{
     paths::{Carriers, Manager},
     price::Price,
     relay::Relay,
+    transfer::Feeder,
 };
 use crate::{
     app::{self, NEVER},
@@ -49,6 +50,7 @@ impl<'s, K: Key> World<'s, K> {
             datagrams: Vec::with_capacity(scenario.datagrams.len()),
             carriers: Carriers::default(),
             relays: scenario.relays.iter().map(Relay::new).collect(),
+            transfers: Vec::with_capacity(scenario.transfers.len()),
             meter: Meter::default(),
             watch: None,
             candidates: Vec::new(),
@@ -69,11 +71,12 @@ impl<'s, K: Key> World<'s, K> {
         for (index, relay) in scenario.relays.iter().enumerate() {
             world.connections[relay.input].feeds = Some(index as u32);
             world.connections[relay.input].listen(1);
-            world.connections[relay.output].fed_by = Some(index as u32);
+            world.connections[relay.output].fed_by = Some(Feeder::Relay(index as u32));
             world.connections[relay.output].is_plain = false;
             world.connections[relay.output].wants[1] = world.connections[relay.input].wants[1];
             world.connections[relay.output].listen(1);
         }
+        world.add_transfers();
         for (index, change) in scenario.changes.iter().enumerate() {
             world.timers.push(change.at, TimerKind::Change, index as u32);
         }
@@ -150,6 +153,7 @@ impl<'s, K: Key> World<'s, K> {
             is_plain: model.protocol == Protocol::Tcp,
             feeds: None,
             fed_by: None,
+            delivers: None,
             first,
             subflows: model.subflows.len() as u32,
             sides,

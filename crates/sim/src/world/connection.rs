@@ -5,7 +5,10 @@ use anabranch_link::{Nanos, Rng};
 use anabranch_policy::scheduler::Scheduler;
 use anabranch_scenario::model::{DelayedAck, Join, Protocol};
 
-use super::paths::Manager;
+use super::{
+    paths::Manager,
+    transfer::{Feeder, Share},
+};
 use crate::{
     app::Application,
     mptcp::{
@@ -137,12 +140,14 @@ impl Side {
 /// A TCP or MPTCP connection.
 pub(crate) struct Connection {
     pub(crate) protocol: Protocol,
-    /// TCP that no relay writes to.
+    /// TCP that no relay and no transfer writes to.
     pub(crate) is_plain: bool,
     /// The relay that reads it.
     pub(crate) feeds: Option<u32>,
-    /// The relay that writes to it.
-    pub(crate) fed_by: Option<u32>,
+    /// What writes to it, if no application does.
+    pub(crate) fed_by: Option<Feeder>,
+    /// The transfer whose chunks it delivers.
+    pub(crate) delivers: Option<Share>,
     /// The opener's endpoint of the first subflow; the others follow at distance 2.
     pub(crate) first: u32,
     pub(crate) subflows: u32,

@@ -18,6 +18,7 @@ mod price;
 mod relay;
 mod stale;
 mod timeouts;
+mod transfer;
 
 use std::sync::atomic::Ordering;
 
@@ -28,6 +29,7 @@ use anabranch_scenario::model::Scenario;
 pub(crate) use self::connection::{Connection, Endpoint, Mechanics, Phase, Side};
 use self::paths::Carriers;
 use self::relay::Relay;
+use self::transfer::Transfer;
 use crate::{
     Control, Interrupted,
     datagram::DatagramFlow,
@@ -57,6 +59,7 @@ pub(crate) struct World<'s, K> {
     pub(crate) connections: Vec<Connection>,
     pub(crate) datagrams: Vec<DatagramFlow>,
     pub(crate) relays: Vec<Relay>,
+    pub(crate) transfers: Vec<Transfer>,
     carriers: Carriers,
     pub(crate) meter: Meter,
     pub(crate) watch: Option<Box<Watch>>,
@@ -128,15 +131,11 @@ impl<K: Key> World<'_, K> {
     }
 
     /// Shows what an event has changed at the connection that sink belongs to, if it is no datagram flow's, and at
-    /// those that a relay ties to it.
+    /// those that relays and transfers tie to it.
     #[cold]
     fn show_changes(&mut self, sink: usize) {
         let Some(endpoint) = self.endpoints.get(sink) else { return };
-        let number = endpoint.connection as usize;
-        let Connection { feeds, fed_by, .. } = self.connections[number];
-        let before = fed_by.map(|relay| self.relays[relay as usize].input as usize);
-        let behind = feeds.map(|relay| self.relays[relay as usize].output as usize);
-        for number in before.into_iter().chain([number]).chain(behind) {
+        for number in self.tied_to(endpoint.connection as usize) {
             self.show_changes_at(number);
         }
     }
@@ -159,11 +158,7 @@ impl<K: Key> World<'_, K> {
                 return self.show_changes(index);
             }
             TimerKind::Open | TimerKind::Stop | TimerKind::Paths => index,
-            // Behind the applications there are the relays.
-            TimerKind::Application => match index.checked_sub(self.connections.len()) {
-                Some(of_relays) => self.relays[of_relays / 2].output as usize,
-                None => index,
-            },
+            TimerKind::Application => self.connection_of_timer(index),
             TimerKind::Event => self.scenario.events[index].connection,
             TimerKind::Data => index / 2,
             TimerKind::Datagram

@@ -27,17 +27,17 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// MPTCP, and what a relay writes to.
+    /// MPTCP, and what a relay or a transfer writes to.
     #[inline(never)]
     fn push_otherwise(&mut self, index: usize) {
         let number = self.endpoints[index].connection as usize;
         self.push_alone(number, index);
-        if let Some(relay) = self.connections[number].fed_by {
-            self.relay(relay as usize);
+        if let Some(feeder) = self.connections[number].fed_by {
+            self.feed(feeder);
         }
     }
 
-    /// Sends without asking a relay for more.
+    /// Sends without asking a relay or a transfer for more.
     #[inline(always)]
     pub(super) fn push_alone(&mut self, number: usize, index: usize) {
         if self.connections[number].is_mptcp() {
@@ -48,7 +48,7 @@ impl<K: Key> World<'_, K> {
         }
     }
 
-    /// TCP that a relay writes to.
+    /// TCP that a relay or a transfer writes to.
     #[inline(never)]
     fn push_fed(&mut self, index: usize) {
         self.push_single(index);

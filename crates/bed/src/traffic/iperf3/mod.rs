@@ -233,7 +233,8 @@ fn client_command(
         | Traffic::Telemetry(_)
         | Traffic::Request(_)
         | Traffic::Flows(_)
-        | Traffic::Relayed => {
+        | Traffic::Relayed
+        | Traffic::Transfer { .. } => {
             unreachable!("a run with iperf3 refuses it")
         }
     }
