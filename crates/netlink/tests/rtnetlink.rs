@@ -52,6 +52,12 @@ fn links_addresses_and_routes_are_those_of_the_namespace() {
     assert_eq!(defaults(&mut rtnetlink, 1)[0].next_hops, [hop("10.77.1.254")], "of a table of its own");
     assert_eq!(defaults(&mut rtnetlink, 2).len(), 1);
 
+    lab.client.ip("route add default via 10.77.1.253 dev c1 metric 50 table 9");
+    let by_c1 = rtnetlink.default_routes(c1.index).unwrap();
+    let by_c1: Vec<_> = by_c1.iter().map(|route| (route.table, route.next_hop_by(c1.index))).collect();
+    assert_eq!(by_c1.len(), 3, "{by_c1:?}");
+    assert_eq!(by_c1[2], (9, Some(hop("10.77.1.253"))), "the metric is higher");
+
     lab.client
         .ip("route add 10.99.0.0/16 metric 7 nexthop via 10.77.1.254 dev c1 nexthop via 10.77.2.254 dev c2");
     lab.client.ip("route add blackhole 10.98.0.0/16");

@@ -22,7 +22,7 @@ use crate::{
 /// What happened to a connection of Multipath TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The first handshake is over, or on the side of the server its first packet is there.
+    /// The handshake of the first subflow is over on this side.
     Created(Connection),
     /// The connection may have further subflows: the peer has confirmed Multipath TCP.
     Established(Connection),

@@ -91,6 +91,17 @@ impl Rtnetlink {
         Ok(routes)
     }
 
+    /// The default routes by a link, in any table: of IPv4 first, those with lower metrics before others.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn default_routes(&mut self, interface: u32) -> Result<Vec<Route>, NetlinkError> {
+        let mut routes = self.routes()?;
+        routes.retain(|route| route.is_default() && route.next_hop_by(interface).is_some());
+        routes.sort_by_key(|route| (route.destination.is_ipv6(), route.metric));
+        Ok(routes)
+    }
+
     fn list<T>(
         &mut self,
         what: &str,

@@ -68,6 +68,11 @@ impl Route {
     pub fn is_default(&self) -> bool {
         self.prefix_length == 0 && self.kind == RouteKind::Unicast
     }
+
+    /// Where its packets go next if they leave by that link.
+    pub fn next_hop_by(&self, interface: u32) -> Option<NextHop> {
+        self.next_hops.iter().copied().find(|hop| hop.interface == interface)
+    }
 }
 
 /// None if the message is not about IPv4 or IPv6, or about an entry for one destination that the kernel keeps.
