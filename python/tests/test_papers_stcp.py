@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from anabranch.papers.model import Cell, Measured, Verdict
+from anabranch.papers.reproduction import draw, judge, measure
 from anabranch.papers.stcp import CONGESTIONS, STCP
 from anabranch.papers.stcp_rules import gain, used
 
@@ -83,3 +87,17 @@ def test_what_is_used_is_relative_to_what_the_background_leaves() -> None:
     cell: Cell = ("one",)
     measured = Measured({cell: {"goodput_bps": (0.7e6 * 1000 / 1040,)}})
     assert used(measured, cell).mean == pytest.approx(1.0)
+
+
+def test_the_quick_plan_gives_every_figure_that_rules_plots_and_tables_need(tmp_path: Path) -> None:
+    plan = [
+        replace(planned, experiment=planned.experiment.with_(duration="15 s"), seeds=2)
+        for planned in STCP.plan(True)
+    ]
+    measured = measure(STCP, plan, tmp_path / "runs")
+    assert len(judge(STCP, measured)) == len(STCP.rules)
+    drawn = draw(STCP, measured, tmp_path / "plots")
+    assert len(drawn) == len(STCP.plots)
+    assert all(b"</svg>" in path.read_bytes() for path in drawn)
+    for table in STCP.tables:
+        assert len({len(row) for row in table.rows(measured)}) == 1, table.title
