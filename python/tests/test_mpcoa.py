@@ -67,6 +67,9 @@ def campaign(throughput: Throughput, buffers: tuple[float, ...] = QUICK_BUFFERS_
             values["changing", window, congestion, "U-C"] = seeds(70.0)
         values["chosen", "calm", congestion] = seeds(100.0)
         values["chosen", "busy", congestion] = seeds(120.0)
+        for silent in (NONE, "P-C", "U-C"):
+            values["variant", "no random loss", congestion, silent] = seeds(80.0)
+        values["variant-pcdc", "no random loss", congestion] = seeds(100.0)
     return Measured(values)
 
 
@@ -163,4 +166,7 @@ def test_plots_and_tables_are_made_of_any_campaign() -> None:
         heads, *rows = table.rows(measured)
         assert rows
         assert all(len(row) == len(heads) for row in rows)
+    (gains,) = [table.rows(measured) for table in MPCOA.tables if "other assumptions" in table.title]
+    assert gains[-1][:2] == ["SRL-HU", "no random loss"]
+    assert gains[-1][-1].startswith("+25.0")
     assert samples(measured, "srl-hu").mbit_per_s.shape == (2, 6, len(QUICK_BUFFERS_MIB), SEEDS)
