@@ -30,9 +30,9 @@ class Unit:
 
     def text(self, value: float) -> str:
         """Show a value without an interval."""
-        sign = "+" if self.signed else ""
-        shown = format((value - self.less) * self.factor, f"{sign}.4g")
-        return f"{shown} {self.name}".rstrip()
+        scaled = (value - self.less) * self.factor
+        sign = "+" if self.signed and scaled else ""
+        return f"{scaled:{sign}.4g} {self.name}".rstrip()
 
     def estimate(self, estimate: Estimate) -> str:
         """Show a value with its interval."""
