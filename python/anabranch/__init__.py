@@ -21,9 +21,12 @@ from anabranch._engine import (
     ScenarioError,
 )
 from anabranch.bed import KernelOptions, Unavailable
+from anabranch.cluster_worker import ClusterError
 from anabranch.congestion import Call, CongestionControl, Parameter, Subflow, load_algorithms
 from anabranch.experiment import Experiment, load
+from anabranch.grid import GridError
 from anabranch.results import Run, Runs, Series, open_run
+from anabranch.sweeps import Sweep, sweep
 
 __version__ = VERSION
 
@@ -31,8 +34,10 @@ __all__ = [
     "AnabranchError",
     "Call",
     "Cancelled",
+    "ClusterError",
     "CongestionControl",
     "Experiment",
+    "GridError",
     "KernelOptions",
     "OutputError",
     "Parameter",
@@ -43,9 +48,11 @@ __all__ = [
     "ScenarioError",
     "Series",
     "Subflow",
+    "Sweep",
     "Unavailable",
     "__version__",
     "load",
     "load_algorithms",
     "open_run",
+    "sweep",
 ]

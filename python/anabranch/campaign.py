@@ -32,13 +32,18 @@ class Task:
 
 
 def run_tasks(
-    tasks: Sequence[Task], out: Path, *, jobs: int | None = None, progress: Progress | None = None
+    tasks: Sequence[Task],
+    out: Path,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    progress: Progress | None = None,
 ) -> list[Run]:
-    """Make many runs in the simulator, on several threads.
+    """Make many runs in the simulator, on several threads or on a Dask cluster.
 
     A run that is complete already is reused; a damaged one is made again, see :attr:`Run.damaged`. The
-    result does not depend on ``jobs``. Whatever ends the call, finished runs are kept and unfinished ones
-    leave nothing.
+    result does not depend on ``jobs`` or ``cluster``. Whatever ends the call, finished runs are kept and
+    unfinished ones leave nothing.
 
     Parameters
     ----------
@@ -47,9 +52,12 @@ def run_tasks(
     out
         Where runs are kept: ``<out>/<scenario>/<key>/seed-<n>``.
     jobs
-        Runs at a time; all cores unless given.
+        Runs at a time on this machine; all cores unless given.
+    cluster
+        The scheduler of a Dask cluster whose workers make the runs, such as ``tcp://192.0.2.1:8786``.
     progress
-        Called from this thread with the simulated time that all runs together have reached, in seconds.
+        Called from this thread with the simulated time that all runs together have reached, in seconds; of
+        a cluster, that of finished runs.
 
     Returns
     -------
@@ -62,7 +70,19 @@ def run_tasks(
         If ``out`` cannot be written to.
     RunError
         If a run fails; the message names it, and the others are cancelled.
+    ClusterError
+        If the cluster cannot be reached, or has another version of this package.
+    Unavailable
+        If a cluster is asked for and the package ``distributed`` is missing.
     """
+    if cluster is not None:
+        from anabranch.cluster import run_on_cluster
+
+        if jobs is not None:
+            raise ValueError(
+                "jobs is for this machine; a cluster makes as many runs as its workers have threads"
+            )
+        return run_on_cluster(tasks, out, cluster, progress)
 
     def run_one(task: Task, control: Control) -> Run:
         try:

@@ -61,7 +61,7 @@ class Experiment:
         ScenarioError
             If the scenario is refused.
         """
-        texts = {key: _as_text(value) for key, value in overrides.items()}
+        texts = {key: value_text(value) for key, value in overrides.items()}
         return Experiment(self.path, tuple({**self.overrides, **texts}.items()))
 
     @overload
@@ -212,7 +212,8 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _as_text(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a value as ``--set`` takes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

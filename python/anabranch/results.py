@@ -242,20 +242,36 @@ class Run:
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
         """``summary.csv``: the same figures in the order of the engine."""
-        with (self.path / "summary.csv").open(encoding="utf-8", newline="") as file:
-            return tuple(
-                Figure(
-                    Subject(
-                        row["connection"] or None,
-                        row["subflow"] or None,
-                        row["link"] or None,
-                        row.get("node") or None,
-                    ),
-                    row["metric"],
-                    float(row["value"]),
-                )
-                for row in csv.DictReader(file)
-            )
+        return read_figures(self.path)
+
+
+def read_figures(folder: Path) -> tuple[Figure, ...]:
+    """Return the figures of a run folder, in the order of the engine.
+
+    Parameters
+    ----------
+    folder
+        The folder; it is not verified.
+
+    Returns
+    -------
+    tuple of Figure
+        The figures.
+    """
+    with (folder / "summary.csv").open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        heads = next(rows)
+        at = [heads.index(name) for name in ("connection", "subflow", "link", "metric", "value")]
+        node = heads.index("node") if "node" in heads else None
+        subjects: dict[tuple[str, ...], Subject] = {}
+        figures = []
+        for row in rows:
+            names = (row[at[0]], row[at[1]], row[at[2]], "" if node is None else row[node])
+            subject = subjects.get(names)
+            if subject is None:
+                subject = subjects[names] = Subject(*(name or None for name in names))
+            figures.append(Figure(subject, row[at[3]], float(row[at[4]])))
+    return tuple(figures)
 
 
 class Runs(Sequence[Run]):

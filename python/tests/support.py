@@ -6,7 +6,10 @@ import hashlib
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import anabranch as ab
@@ -78,6 +81,29 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, hidden ones too, with its content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+#: How long, in seconds, a test waits for what a process does.
+LIMIT_S = 60
+
+
+@contextmanager
+def started(*arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """Start the command; kill it if the test fails before it ends."""
+    command = [sys.executable, "-m", "anabranch", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(path: Path, pattern: str) -> None:
+    """Wait until something appears."""
+    end = time.monotonic() + LIMIT_S
+    while not any(path.glob(pattern)):
+        assert time.monotonic() < end, f"{pattern} has not appeared"
+        time.sleep(0.02)
 
 
 def as_kernel_run(

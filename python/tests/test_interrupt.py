@@ -7,36 +7,12 @@ import pty
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import anabranch as ab
-from support import TWO_PATHS
-
-LIMIT_S = 60
-
-
-@contextmanager
-def started(*arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """Start the command; kill it if the test fails before it ends."""
-    command = [sys.executable, "-m", "anabranch", "run", *map(str, arguments)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_for(path: Path, pattern: str) -> None:
-    """Wait until something appears."""
-    end = time.monotonic() + LIMIT_S
-    while not any(path.glob(pattern)):
-        assert time.monotonic() < end, f"{pattern} has not appeared"
-        time.sleep(0.02)
+from support import LIMIT_S, TWO_PATHS, started, wait_for
 
 
 @pytest.fixture
@@ -53,7 +29,7 @@ def test_an_unfinished_run_leaves_nothing(
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    with started(endless, "--seeds", 3, "--jobs", 2, "--out", out) as process:
+    with started("run", endless, "--seeds", 3, "--jobs", 2, "--out", out) as process:
         wait_for(out, "two-paths/*/.tmp-*")
         process.send_signal(number)
         stdout, stderr = process.communicate(timeout=LIMIT_S)
@@ -65,7 +41,7 @@ def test_an_unfinished_run_leaves_nothing(
 
 def test_finished_runs_stay(scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with started(scenario, "--seeds", 100_000, "--jobs", 1, "--out", out) as process:
+    with started("run", scenario, "--seeds", 100_000, "--jobs", 1, "--out", out) as process:
         wait_for(out, "two-paths/*/seed-2")
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=LIMIT_S)

@@ -8,7 +8,19 @@ import sys
 import typer
 
 from anabranch._engine import VERSION
-from anabranch.cli import agreement, compare, coupling, export, lists, pages, reproduce, scenario, trace, tune
+from anabranch.cli import (
+    agreement,
+    compare,
+    coupling,
+    export,
+    lists,
+    pages,
+    reproduce,
+    scenario,
+    sweep,
+    trace,
+    tune,
+)
 
 app = typer.Typer(
     name="anabranch",
@@ -23,6 +35,7 @@ app.command("list")(lists.list_names)
 app.command("check")(scenario.check)
 app.command("run")(scenario.run)
 app.command("compare")(compare.compare)
+app.command("sweep")(sweep.sweep)
 app.command("export")(export.export)
 app.command("tune")(tune.tune)
 app.command("reproduce")(reproduce.reproduce)

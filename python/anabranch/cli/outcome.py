@@ -14,6 +14,7 @@ import typer
 
 from anabranch._engine import AnabranchError, Cancelled, OutputError, RunError, RunFolderError, ScenarioError
 from anabranch.bed import Unavailable
+from anabranch.grid import GridError
 
 FAILED = 1
 BAD_INPUT = 2
@@ -22,7 +23,7 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 #: What the user gave is at fault.
-_INPUT_ERRORS = (ScenarioError, OutputError, RunFolderError)
+_INPUT_ERRORS = (ScenarioError, OutputError, RunFolderError, GridError)
 
 
 class BadUsage(Exception):

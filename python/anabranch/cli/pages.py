@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from anabranch.algorithm_pages import document, measured, names
-from anabranch.algorithm_plots import draw
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
 
 
@@ -20,6 +19,8 @@ def pages(
     scenarios: Annotated[Path, typer.Option(help="Where scenario files lie.")] = Path("scenarios"),
 ) -> None:
     """Measure congestion controls and write tables and plots into their pages."""
+    from anabranch.algorithm_plots import draw
+
     with reported(), ended_by_sigterm():
         known = names()
         for name in only or known:

@@ -58,8 +58,8 @@ def check(
 ) -> None:
     """Check a scenario file, and say what is in it or what is wrong with it."""
     with reported():
-        _load(algorithms)
-        scenario = Experiment(file, _pairs(overrides)).scenario
+        load_algorithm_files(algorithms)
+        scenario = Experiment(file, pairs(overrides)).scenario
         if as_json:
             typer.echo(
                 json.dumps(
@@ -121,8 +121,8 @@ def run(
         if seed is not None and seeds is not None:
             raise BadUsage("--seed and --seeds exclude each other")
         options = _kernel_options(engine, jobs, qlog, native_congestion, application)
-        _load(algorithms)
-        experiment = Experiment(file, _pairs(overrides))
+        load_algorithm_files(algorithms)
+        experiment = Experiment(file, pairs(overrides))
         if engine is Engine.KERNEL and experiment.scenario.in_python:
             names = " and ".join(experiment.scenario.in_python)
             raise BadUsage(f"{names}: written in Python, for --engine sim")
@@ -177,19 +177,21 @@ def _kernel_options(
     return None
 
 
-def _load(algorithms: list[Path] | None) -> None:
+def load_algorithm_files(algorithms: list[Path] | None) -> None:
+    """Run the files of ``--algorithms``."""
     for path in algorithms or []:
         load_algorithms(path)
 
 
-def _pairs(overrides: list[str] | None) -> list[tuple[str, str]]:
-    pairs = []
+def pairs(overrides: list[str] | None) -> list[tuple[str, str]]:
+    """Return what ``--set`` says: keys and values."""
+    found = []
     for text in overrides or []:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise BadUsage(f"--set {text}: expected KEY=VALUE")
-        pairs.append((key.strip(), value.strip()))
-    return pairs
+        found.append((key.strip(), value.strip()))
+    return found
 
 
 def _as_json(experiment: Experiment, runs: Runs) -> dict[str, Any]:
