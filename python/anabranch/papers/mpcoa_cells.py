@@ -108,6 +108,8 @@ def _first(quick: bool) -> Iterator[Planned]:
             of = target(site, tuple(overrides.items()))
             for congestion in CONGESTIONS:
                 yield from _silenced(("variant", name, congestion), of, congestion, VARIANT_SEEDS)
+                middle = of.with_(Setting(FULL_MESH, congestion, 18.0))
+                yield Planned(("variant-18", name, congestion), middle, VARIANT_SEEDS)
 
 
 def _silenced(prefix: Cell, of: Target, congestion: str, seeds: int) -> Iterator[Planned]:
