@@ -51,7 +51,7 @@ VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
         {"link.U.rate": "300 Mbit/s", "link.U-remote.rate": "300 Mbit/s"},
     ),
 }
-VARIANT_SEEDS = 3
+VARIANT_SEEDS = 5
 
 #: SRL-HU while CERNET's paths change: from the second half minute on they lose 1 % instead of 0.01 %.
 CALM, BUSY = "calm", "busy"
