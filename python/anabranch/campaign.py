@@ -96,5 +96,5 @@ def run_tasks(
             raise
         return Run(outcome["path"], reused=outcome["reused"], damaged=outcome["damaged"], is_verified=True)
 
-    workers = Workers(run_one, tasks, jobs or available_cores())
+    workers = Workers(run_one, tasks, available_cores() if jobs is None else jobs)
     return workers.make_all(lambda task: task.duration_s, progress)

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -20,6 +22,7 @@ from anabranch import Call, CongestionControl, cluster
 from anabranch.bundle import pack, unpack
 from anabranch.campaign import Task, run_tasks
 from anabranch.cli import app
+from anabranch.cluster_worker import Batch, Item, make
 from support import LIMIT_S, TWO_PATHS, Command, started, tree, wait_for
 
 VARY = ["--vary", "link.path1.rate=1:3:1 Mbit/s", "--vary", "connection.meter.congestion=lia,reno"]
@@ -42,9 +45,17 @@ def program(folder: Path, name: str, *arguments: object) -> Iterator[subprocess.
             process.kill()
 
 
+class Cluster(NamedTuple):
+    """A scheduler, its address, and its workers."""
+
+    address: str
+    scheduler: subprocess.Popen[bytes]
+    workers: list[subprocess.Popen[bytes]]
+
+
 @contextmanager
-def two_workers(folder: Path, *arguments: object) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """Start a scheduler and two workers; return its address and them."""
+def two_workers(folder: Path, *arguments: object) -> Iterator[Cluster]:
+    """Start a scheduler and two workers; all have ended afterwards."""
     told = folder / "scheduler.json"
     with ExitStack() as running:
         options = [
@@ -57,7 +68,7 @@ def two_workers(folder: Path, *arguments: object) -> Iterator[tuple[str, list[su
             "--scheduler-file",
             told,
         ]
-        running.enter_context(program(folder, "scheduler", *options))
+        scheduler = running.enter_context(program(folder, "scheduler", *options))
         wait_for(folder, told.name)
         address = json.loads(told.read_text(encoding="utf-8"))["address"]
         options = ["--nthreads", 1, "--no-nanny", "--no-dashboard", *arguments]
@@ -71,7 +82,7 @@ def two_workers(folder: Path, *arguments: object) -> Iterator[tuple[str, list[su
         while (folder / "worker.log").read_bytes().count(b"Registered to") < 2:
             assert time.monotonic() < end, "the workers have not come"
             time.sleep(0.1)
-        yield address, workers
+        yield Cluster(address, scheduler, workers)
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +94,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     """The scheduler of a cluster of two workers that no test harms."""
-    with two_workers(folder) as (address, _):
-        yield address
+    with two_workers(folder) as cluster_:
+        yield cluster_.address
 
 
 def test_a_cluster_gives_the_bytes_of_this_machine_and_resumes(
@@ -110,11 +121,11 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     scenario.write_text(TWO_PATHS.replace('duration = "5 s"', 'duration = "200 s"'), encoding="utf-8")
     command = ["sweep", scenario, *VARY, "--seeds", 5]
     with (
-        two_workers(tmp_path) as (address, workers),
-        started(*command, "--out", tmp_path / "there", "--scheduler", address) as process,
+        two_workers(tmp_path) as running,
+        started(*command, "--out", tmp_path / "there", "--scheduler", running.address) as process,
     ):
         wait_for(tmp_path / "there", "two-paths/*/seed-*")
-        workers[0].send_signal(signal.SIGKILL)
+        running.workers[0].send_signal(signal.SIGKILL)
         assert process.poll() is None, "the sweep has ended before the worker"
         stdout, stderr = process.communicate(timeout=2 * LIMIT_S)
     assert (process.returncode, stderr) == (0, "")
@@ -204,10 +215,42 @@ def test_a_worker_without_this_package_is_refused(scenario: Path, tmp_path: Path
     hiding = tmp_path / "hiding.py"
     hiding.write_text(HIDING, encoding="utf-8")
     with (
-        two_workers(tmp_path, "--preload", hiding) as (address, _),
+        two_workers(tmp_path, "--preload", hiding) as running,
         pytest.raises(ab.ClusterError, match="anabranch is not installed there"),
     ):
-        run_tasks([Task(ab.load(scenario), 1)], tmp_path / "out", cluster=address)
+        run_tasks([Task(ab.load(scenario), 1)], tmp_path / "out", cluster=running.address)
+
+
+def test_a_scheduler_that_is_lost_is_said_and_finished_runs_are_kept(tmp_path: Path) -> None:
+    scenario, out = tmp_path / "two-paths.toml", tmp_path / "out"
+    scenario.write_text(TWO_PATHS, encoding="utf-8")
+    command = ["sweep", scenario, "--vary", "duration=5 s,9000000 s"]
+    with (
+        two_workers(tmp_path) as running,
+        started(*command, "--out", out, "--scheduler", running.address) as process,
+    ):
+        wait_for(out, "two-paths/*/seed-*")
+        running.scheduler.kill()
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, stdout) == (1, "")
+    assert stderr == "error: the connection to the scheduler is lost; finished runs are kept\n"
+    (kept,) = out.glob("two-paths/*/seed-1")
+    assert ab.open_run(kept).seed == 1
+
+
+def test_a_failure_within_a_batch_keeps_the_runs_before_it(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = SimpleNamespace(local_directory=tmp_path)
+    monkeypatch.setattr("distributed.get_worker", lambda: worker)
+    experiment = ab.load(scenario)
+    good = Item(pack(experiment), experiment.scenario.key, 1)
+    made = make(Batch((good, good._replace(key="of another file"), good), ab.__version__, "campaign"))
+    files, error = made.runs
+    assert isinstance(files, dict)
+    assert set(files) == {"run.json", "summary.json", "summary.csv", "series.parquet"}
+    assert isinstance(error, ab.ClusterError)
+    assert list(tmp_path.iterdir()) == [scenario], "a worker leaves nothing behind"
 
 
 def test_a_scheduler_that_does_not_answer_is_named(
