@@ -88,6 +88,7 @@ def test_a_tuning_from_the_runs_to_the_recommendation(
         (["--path-managers", "fulmesh"], 'did you mean "fullmesh"'),
         (["--connection", "metre"], "no MPTCP connection is called 'metre'; expected one of meter"),
         (["--delta", "1"], "expected a share from 0 to below 1"),
+        (["--jobs", "1", "--scheduler", "tcp://192.0.2.1:8786"], "--jobs is for this machine"),
         (["--plot", "a.txt"], "ends in .svg, .pdf or .png"),
         (["--set", "transport.windowcap=9 packets"], "unknown key"),
     ],

@@ -10,7 +10,16 @@ import typer
 from rich.table import Table
 
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
-from anabranch.cli.scenario import MAX_JOBS, MAX_SEEDS, Algorithms, AsJson, File, Overrides, _load, _pairs
+from anabranch.cli.scenario import (
+    MAX_JOBS,
+    MAX_SEEDS,
+    Algorithms,
+    AsJson,
+    File,
+    Overrides,
+    load_algorithm_files,
+    pairs,
+)
 from anabranch.cli.show import console, plain_table, progress_bar
 from anabranch.experiment import Experiment
 from anabranch.tuning import Grid, Measured, Plan, TuningError, find_target, parse_buffers
@@ -57,6 +66,14 @@ def tune(
     jobs: Annotated[
         int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Make the runs on the workers of this Dask cluster, such as tcp://192.0.2.1:8786.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw throughputs, models and the trade-off.")
     ] = None,
@@ -66,22 +83,28 @@ def tune(
     with reported():
         if not 0 <= delta < 1:
             raise BadUsage(f"--delta {delta:g}: expected a share from 0 to below 1")
+        if scheduler is not None and jobs is not None:
+            raise BadUsage(
+                "--jobs is for this machine; a cluster makes as many runs as its workers have threads"
+            )
         if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
             raise BadUsage(f"--plot {plot}: expected a file name that ends in .svg, .pdf or .png")
-        _load(algorithms)
+        load_algorithm_files(algorithms)
         try:
             grid = Grid(
                 _names(path_managers), _names(congestion), parse_buffers(buffers), tuple(range(1, seeds + 1))
             )
-            target = find_target(Experiment(file, _pairs(overrides)), connection)
+            target = find_target(Experiment(file, pairs(overrides)), connection)
             plan = Plan(target, grid)
+            if scheduler is not None and (in_python := plan.in_python):
+                raise BadUsage(f"{' and '.join(in_python)}: written in Python, for runs on this machine")
             with (
                 ended_by_sigterm(),
                 progress_bar(
                     target.experiment.scenario.name, plan.runs, target.experiment.scenario.duration_s
                 ) as progress,
             ):
-                measured = plan.measure(out, jobs=jobs, progress=progress)
+                measured = plan.measure(out, jobs=jobs, cluster=scheduler, progress=progress)
             found = answer(measured, delta)
         except TuningError as error:
             raise BadUsage(str(error)) from None

@@ -51,7 +51,7 @@ VARIANTS: dict[str, tuple[str, dict[str, str]]] = {
         {"link.U.rate": "300 Mbit/s", "link.U-remote.rate": "300 Mbit/s"},
     ),
 }
-VARIANT_SEEDS = 3
+VARIANT_SEEDS = 5
 
 #: SRL-HU while CERNET's paths change: from the second half minute on they lose 1 % instead of 0.01 %.
 CALM, BUSY = "calm", "busy"
@@ -108,6 +108,8 @@ def _first(quick: bool) -> Iterator[Planned]:
             of = target(site, tuple(overrides.items()))
             for congestion in CONGESTIONS:
                 yield from _silenced(("variant", name, congestion), of, congestion, VARIANT_SEEDS)
+                middle = of.with_(Setting(FULL_MESH, congestion, 18.0))
+                yield Planned(("variant-18", name, congestion), middle, VARIANT_SEEDS)
 
 
 def _silenced(prefix: Cell, of: Target, congestion: str, seeds: int) -> Iterator[Planned]:

@@ -32,6 +32,7 @@ from anabranch.papers.mpcoa_cells import (
     impacts,
     samples,
 )
+from anabranch.papers.mpcoa_elsewhere import best_pair, declines, larger_gain, pcdc_is_better
 from anabranch.papers.mpcoa_printed import SITES, SMALLEST_MIB, curves, printed, traditional_mib
 from anabranch.stats import Estimate
 from anabranch.tuning.grid import Samples
@@ -134,6 +135,7 @@ def _c1(measured: Measured) -> Outcome:
         GAIN,
         neutral=1.0,
     )
+    outcome = larger_gain(outcome, measured, "srl-hu", "hybla", claimed)
     return because(outcome, _subset(measured, "srl-hu", "hybla"))
 
 
@@ -146,7 +148,9 @@ def _subset(measured: Measured, site: str, congestion: str) -> str:
 
 def _c2(measured: Measured) -> Outcome:
     gains = {congestion: gain(measured, "srl-hu", congestion) for congestion in CONGESTIONS}
-    return _counted(gains, gain_of_all(measured, "srl-hu"), "throughput of PCDC over full mesh", up=True)
+    overall = gain_of_all(measured, "srl-hu")
+    outcome = _counted(gains, overall, "throughput of PCDC over full mesh", up=True)
+    return pcdc_is_better(outcome, measured)
 
 
 def _c3(measured: Measured) -> Outcome:
@@ -191,7 +195,8 @@ def _c4(measured: Measured) -> Outcome:
 
 def _c5(measured: Measured) -> Outcome:
     claimed = {"srl-hu": (PCDC, "hybla"), "unis-hin": (PCDC, "cubic"), "uit-haw": (FULL_MESH, "scalable")}
-    return combined(*(_is_best(measured, site, *pair) for site, pair in claimed.items()))
+    outcome = combined(*(_is_best(measured, site, *pair) for site, pair in claimed.items()))
+    return best_pair(outcome, measured)
 
 
 def _is_best(measured: Measured, site: str, manager: str, congestion: str) -> Outcome:
@@ -211,7 +216,7 @@ def _is_best(measured: Measured, site: str, manager: str, congestion: str) -> Ou
 
 
 def _c6(measured: Measured) -> Outcome:
-    declines = {
+    falls = {
         f"{manager} with {congestion}": ratio_of_sums(
             measured,
             _between(measured, manager, congestion, LARGE_MIB),
@@ -222,13 +227,14 @@ def _c6(measured: Measured) -> Outcome:
     }
     # Cells of the two ranges have equal weights where the numbers of buffers differ, too.
     weights = _number(measured, LARGE_MIB) / _number(measured, MIDDLE_MIB)
-    scaled = {name: _scaled(one, 1 / weights) for name, one in declines.items()}
-    return _counted(
+    scaled = {name: _scaled(one, 1 / weights) for name, one in falls.items()}
+    outcome = _counted(
         scaled,
         scaled[f"{PCDC} with hybla"],
         "throughput with 27 to 30 MiB over that with 15 to 21 MiB",
         up=False,
     )
+    return declines(outcome, measured)
 
 
 def _scaled(one: Estimate, factor: float) -> Estimate:

@@ -64,12 +64,6 @@ class Grid:
         if list(self.buffers_mib) != sorted(set(self.buffers_mib)) or self.buffers_mib[0] <= 0:
             raise TuningError("buffers must be above 0 MiB, ascending and different")
 
-    @property
-    def size(self) -> int:
-        """Number of runs."""
-        cells = len(self.path_managers) * len(self.congestions) * len(self.buffers_mib)
-        return cells * len(self.seeds)
-
 
 def _check_names(what: str, names: Sequence[str]) -> None:
     if not names or "" in names:

@@ -219,8 +219,10 @@ class Plan:
                 setting for congestion in grid.congestions for setting in self._phases(congestion)
             )
         # Of settings that differ in nothing but the size of a buffer one is enough to check.
-        for setting in {(one.path_manager, one.congestion, one.silent): one for one in self.first}.values():
-            target.with_(setting)
+        different = {(one.path_manager, one.congestion, one.silent): one for one in self.first}
+        scenarios = [target.with_(setting).scenario for setting in different.values()]
+        #: Congestion controls of it that are written in Python, which a cluster cannot run.
+        self.in_python = list(dict.fromkeys(name for one in scenarios for name in one.in_python))
 
     def _check_subflows(self) -> None:
         name, regular = self.target.connection, self.target.regular
@@ -248,7 +250,14 @@ class Plan:
         silent: list[tuple[str, ...]] = [(), *((name,) for name in self.target.regular)]
         return [Setting(FULL_MESH, congestion, largest, one) for one in silent]
 
-    def measure(self, out: Path, *, jobs: int | None = None, progress: Progress | None = None) -> Measured:
+    def measure(
+        self,
+        out: Path,
+        *,
+        jobs: int | None = None,
+        cluster: str | None = None,
+        progress: Progress | None = None,
+    ) -> Measured:
         """Make the runs; those that are complete already are reused.
 
         Parameters
@@ -257,6 +266,8 @@ class Plan:
             Where they are kept.
         jobs
             Runs at a time; all cores unless given.
+        cluster
+            The scheduler of a Dask cluster whose workers make the runs.
         progress
             Called with the simulated time that all runs together have reached, in seconds.
 
@@ -266,7 +277,7 @@ class Plan:
             What they delivered.
         """
         duration_s = self.target.experiment.scenario.duration_s
-        runs = self._run(self.first, out, jobs, progress)
+        runs = self._run(self.first, out, jobs, cluster, progress)
         impacts = (
             {congestion: self._impact(congestion, runs) for congestion in self.grid.congestions}
             if PCDC in self.grid.path_managers
@@ -279,7 +290,7 @@ class Plan:
         ]
         before_s = len(runs) * len(self.grid.seeds) * duration_s
         later = None if progress is None else lambda reached_s: progress(before_s + reached_s)
-        runs |= self._run([one for one in second if one not in runs], out, jobs, later)
+        runs |= self._run([one for one in second if one not in runs], out, jobs, cluster, later)
         mbit_per_s = [
             [
                 [
@@ -307,12 +318,17 @@ class Plan:
         return Setting(FULL_MESH, congestion, buffer, silent)
 
     def _run(
-        self, settings: Iterable[Setting], out: Path, jobs: int | None, progress: Progress | None
+        self,
+        settings: Iterable[Setting],
+        out: Path,
+        jobs: int | None,
+        cluster: str | None,
+        progress: Progress | None,
     ) -> dict[Setting, list[Run]]:
         different = list(dict.fromkeys(settings))
         experiments = [self.target.with_(setting) for setting in different]
         tasks = [Task(experiment, seed) for experiment in experiments for seed in self.grid.seeds]
-        made = run_tasks(tasks, out, jobs=jobs, progress=progress)
+        made = run_tasks(tasks, out, jobs=jobs, cluster=cluster, progress=progress)
         count = len(self.grid.seeds)
         return {setting: made[at * count : (at + 1) * count] for at, setting in enumerate(different)}
 
