@@ -135,3 +135,28 @@ def test_every_scenario_has_a_drawing(path: Path) -> None:
     assert {node.name for node in topology.nodes if node.members == 1} <= texts
     places = [text.get_position() for text in figure.axes[0].texts if text.get_fontsize() == 9]
     assert len(set(places)) == len(topology.nodes)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "overrides"),
+    [
+        ("tutorial/first.toml", {"duration": "3 s"}),
+        ("tutorial/handover.toml", {}),
+        ("tutorial/relay.toml", {}),
+        ("papers/mfvl/setup3.toml", {"duration": "8 s", "datagram.cbr1.on": '[["5 s", "7 s"]]'}),
+        ("regress/medium.toml", {}),
+        ("agreement/lia-shared-bottleneck.toml", {"duration": "5 s", "measure.from": "1 s"}),
+    ],
+)
+def test_packets_go_where_ways_are_drawn(scenario: str, overrides: dict[str, str], tmp_path: Path) -> None:
+    run = ab.load(REPOSITORY / "scenarios" / scenario).with_(**overrides).run(out=tmp_path)
+    measured, carried = set(), set()
+    for figure in run.figures:
+        if figure.subject.link is not None and figure.metric == "packets":
+            name = figure.subject.link.removesuffix("/reverse")
+            measured.add(name)
+            if figure.value > 0:
+                carried.add(name)
+    topology = read_topology(run.manifest["canonical"])
+    drawn = {topology.wires[hop.wire].name for route in topology.routes for hop in route.hops}
+    assert drawn & measured == carried
