@@ -61,6 +61,12 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
+#: What of a plot its place on the page cuts off or leaves empty, in pixels.
+MISFIT = """() => [...document.querySelectorAll(".plot")].map(place =>
+    place.getBoundingClientRect().height - place.querySelector(".main-svg").getBoundingClientRect().height)
+    .filter(pixels => Math.abs(pixels) > 2)"""
+
+
 class Opened:
     """The page, what it complained of and what it asked for."""
 
@@ -108,6 +114,7 @@ def test_everything_is_drawn_and_nothing_is_wider_than_the_page(
     for summary in one.page.query_selector_all("summary"):
         summary.click()
     assert one.page.evaluate(TOO_WIDE) == []
+    assert one.page.evaluate(MISFIT) == []
     assert one.page.evaluate("document.documentElement.scrollWidth") <= width
     assert one.complaints == []
     assert [url for url in one.requests if not url.startswith(("file:", "data:", "blob:"))] == []
@@ -165,3 +172,4 @@ def test_another_figure_changes_the_summary(opened: Opened) -> None:
         "document.querySelector('#figures .xtitle').textContent === 'goodput: difference (%)'"
     )
     assert opened.lines("figures") == 1
+    assert opened.page.evaluate(MISFIT) == []

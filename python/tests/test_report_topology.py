@@ -12,8 +12,9 @@ import pytest
 import anabranch as ab
 from anabranch.report.drawing import draw_topology
 from anabranch.report.layout import layered, spread
-from anabranch.report.topology import Paths, Wire, member, read_topology, settings
-from support import REPOSITORY
+from anabranch.report.paths import Paths, Wire
+from anabranch.report.topology import member, read_topology, settings
+from support import REPOSITORY, TWO_PATHS
 
 SCENARIOS = sorted((REPOSITORY / "scenarios").rglob("*.toml"))
 
@@ -135,3 +136,52 @@ def test_every_scenario_has_a_drawing(path: Path) -> None:
     assert {node.name for node in topology.nodes if node.members == 1} <= texts
     places = [text.get_position() for text in figure.axes[0].texts if text.get_fontsize() == 9]
     assert len(set(places)) == len(topology.nodes)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "overrides"),
+    [
+        ("tutorial/first.toml", {"duration": "3 s"}),
+        ("tutorial/handover.toml", {}),
+        ("tutorial/relay.toml", {}),
+        ("papers/mfvl/setup3.toml", {"duration": "8 s", "datagram.cbr1.on": '[["5 s", "7 s"]]'}),
+        ("regress/medium.toml", {}),
+        ("agreement/lia-shared-bottleneck.toml", {"duration": "5 s", "measure.from": "1 s"}),
+    ],
+)
+def test_packets_go_where_ways_are_drawn(scenario: str, overrides: dict[str, str], tmp_path: Path) -> None:
+    run = ab.load(REPOSITORY / "scenarios" / scenario).with_(**overrides).run(out=tmp_path)
+    measured, carried = set(), set()
+    for figure in run.figures:
+        if figure.subject.link is not None and figure.metric == "packets":
+            name = figure.subject.link.removesuffix("/reverse")
+            measured.add(name)
+            if figure.value > 0:
+                carried.add(name)
+    topology = read_topology(run.manifest["canonical"])
+    drawn = {topology.wires[hop.wire].name for route in topology.routes for hop in route.hops}
+    assert drawn & measured == carried
+
+
+def test_subflows_of_a_path_manager_are_drawn_as_it_opens_them(tmp_path: Path) -> None:
+    path = tmp_path / "mesh.toml"
+    text = TWO_PATHS[: TWO_PATHS.index("[[connection.subflow]]")]
+    # A second way from R1 to R2, so that every wire of S pairs with every wire of D.
+    text += """path_manager = "fullmesh"
+
+[[link]]
+name = "across"
+between = ["R1", "R2"]
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = "20 packets"
+"""
+    path.write_text(text, encoding="utf-8")
+    run = ab.load(path).run(out=tmp_path / "out")
+    topology = read_topology(run.manifest["canonical"])
+    names = [name for route in topology.routes for name in route.names]
+    assert names == ["meter/s-r1.path1", "meter/s-r2.path1", "meter/s-r1.path2", "meter/s-r2.path2"]
+    opened = {figure.subject for figure in run.figures if figure.subject.subflow is not None}
+    assert {str(subject) for subject in opened} == set(names)
+    ways = [[topology.wires[hop.wire].name for hop in route.hops] for route in topology.routes]
+    assert ways[1] == ["s-r2", "across", "path1"]

@@ -154,7 +154,7 @@ class _Lines:
         """Yield the mean with its band, and the lowest seed's points where these are something else."""
         scale = scale_of(metric)
         name = str(subject) if self._count == 1 else f"{subject}, {variant.label}"
-        style = _style(place * self._count + at, at, place)
+        style = _style(place * self._count + at, at if self._count > 1 else place, place)
         band = mean_over_seeds(variant.runs, metric, subject)
         if band is None or not len(band.times_s):
             return

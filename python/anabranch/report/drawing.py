@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from anabranch.report.layout import Point, layered
-from anabranch.report.topology import Topology, Wire
+from anabranch.report.paths import Wire
+from anabranch.report.topology import Topology
 
 #: Colours that people with any colour vision can tell apart (Okabe and Ito 2008), on light and on dark.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C", "#9467BD")

@@ -166,8 +166,6 @@ def _network(network: Network, *, several: bool) -> str:
         said.append("Of each family only the first member is drawn, with the number of all.")
     if len(topology.routes) > MAX_ROUTES:
         said.append(f"{len(topology.routes) - MAX_ROUTES} further ways are not drawn.")
-    if topology.has_path_managers:
-        said.append("Path managers may open further subflows, which are not drawn.")
     names = ", ".join(node.name for node in topology.nodes)
     return f"""<figure>
 <div class="scroll" role="region" tabindex="0" aria-label="Drawing of the network">

@@ -1,15 +1,15 @@
 """The network of a run, from the canonical scenario in its manifest: what a drawing shows of it.
 
-Paths follow the rule of docs/scenario.md, "Paths". Left out: the subflows that a path manager makes of the
-topology, of which the first is here; what changes and events do to links and subflows while the run lasts.
+Left out: what changes and events do to links and subflows while the run lasts.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from anabranch.report.paths import Hop, Paths, Wire
 
 #: With more nodes, or larger families, only the first member of each family is shown.
 MAX_NODES = 40
@@ -21,29 +21,6 @@ class Node(NamedTuple):
 
     name: str
     members: int
-
-
-class Wire(NamedTuple):
-    """A link between two nodes, or a medium among its stations, with its settings in words."""
-
-    name: str
-    ends: tuple[str, ...]
-    forward: tuple[str, ...]
-    back: tuple[str, ...]
-    is_medium: bool
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether more than two nodes are on it."""
-        return len(self.ends) > 2
-
-
-class Hop(NamedTuple):
-    """One wire of a path: its number, and the nodes that it is taken from and to."""
-
-    wire: int
-    start: str
-    end: str
 
 
 class Route(NamedTuple):
@@ -67,7 +44,6 @@ class Topology(NamedTuple):
     wires: tuple[Wire, ...]
     routes: tuple[Route, ...]
     is_reduced: bool
-    has_path_managers: bool
 
 
 def read_topology(canonical: Mapping[str, Any]) -> Topology:
@@ -87,8 +63,7 @@ def read_topology(canonical: Mapping[str, Any]) -> Topology:
     nodes = tuple(_nodes(canonical.get("node", ()), is_reduced))
     wires = tuple(_wires(canonical, is_reduced))
     routes = _routes(canonical, {node.name for node in nodes}, wires, is_reduced)
-    managed = any("path_manager" in entry for entry in canonical.get("connection", ()))
-    return Topology(nodes, wires, routes, is_reduced, managed)
+    return Topology(nodes, wires, routes, is_reduced)
 
 
 def _is_large(canonical: Mapping[str, Any]) -> bool:
@@ -183,80 +158,25 @@ def _routes(
         for index in _members(entry, is_reduced):
             start, end = member(entry["from"], index), member(entry["to"], index)
             name = member(entry["name"], index)
-            subflows = entry.get("subflow") or [entry]
-            for number, subflow in enumerate(subflows):
-                via = [member(node, index) for node in subflow.get("via", ())]
-                if not nodes.issuperset((start, end, *via)):
-                    continue
-                hops = paths.through([start, *via, end])
-                label = name if subflow is entry else f"{name}/{subflow.get('name', number)}"
+            if not nodes.issuperset((start, end)):
+                continue
+            if _is_mesh(entry):
+                ways = [(f"{name}/{pair}", hops) for pair, hops in paths.pairs(start, end)]
+            else:
+                ways = []
+                for number, subflow in enumerate(entry.get("subflow") or [entry]):
+                    via = [member(node, index) for node in subflow.get("via", ())]
+                    label = name if subflow is entry else f"{name}/{subflow.get('name', number)}"
+                    if nodes.issuperset(via):
+                        ways.append((label, paths.through([start, *via, end])))
+            for label, hops in ways:
                 if hops:
                     flows.setdefault((kind == "datagram", hops), []).append(label)
     return tuple(Route(tuple(names), datagram, hops) for (datagram, hops), names in flows.items())
 
 
-class Paths:
-    """Paths with the fewest hops.
-
-    Of several, the one whose first different hop stands first in the file, links before media.
-
-    Parameters
-    ----------
-    wires
-        Links, then media, in the order of the file.
-    """
-
-    def __init__(self, wires: Sequence[Wire]) -> None:
-        self._wires = wires
-        self._at: dict[str, list[int]] = {}
-        for number, wire in enumerate(wires):
-            for end in wire.ends:
-                self._at.setdefault(end, []).append(number)
-        self._distances: dict[str, dict[str, int]] = {}
-
-    def through(self, nodes: Sequence[str]) -> tuple[Hop, ...]:
-        """Return the hops from the first node to the last through those between; none if there is no way."""
-        hops: list[Hop] = []
-        for start, end in itertools.pairwise(nodes):
-            if start == end:
-                continue
-            leg = self._shortest(start, end)
-            if leg is None:
-                return ()
-            hops += leg
-        return tuple(hops)
-
-    def _shortest(self, start: str, end: str) -> list[Hop] | None:
-        distance = self._distances_to(end)
-        if start not in distance:
-            return None
-        hops, node = [], start
-        while node != end:
-            hops.append(self._first_hop(node, distance))
-            node = hops[-1].end
-        return hops
-
-    def _first_hop(self, node: str, distance: Mapping[str, int]) -> Hop:
-        for number in self._at[node]:
-            nearest = min(
-                (end for end in self._wires[number].ends if end != node), key=lambda end: distance[end]
-            )
-            if distance[nearest] == distance[node] - 1:
-                return Hop(number, node, nearest)
-        raise AssertionError("a node with a distance has a nearer neighbour")
-
-    def _distances_to(self, end: str) -> dict[str, int]:
-        if end not in self._distances:
-            distance = {end: 0}
-            level = [end]
-            while level:
-                reached = []
-                for node in level:
-                    for number in self._at.get(node, ()):
-                        for neighbour in self._wires[number].ends:
-                            if neighbour not in distance:
-                                distance[neighbour] = distance[node] + 1
-                                reached.append(neighbour)
-                level = reached
-            self._distances[end] = distance
-        return self._distances[end]
+def _is_mesh(entry: Mapping[str, Any]) -> bool:
+    """Return whether a path manager makes the subflows of pairs of addresses, not all on one path."""
+    manager = entry.get("path_manager", "default")
+    name = manager["name"] if isinstance(manager, Mapping) else manager
+    return name not in ("default", "ndiffports") and not entry.get("subflow")
