@@ -352,6 +352,6 @@ fn a_workload_that_is_recorded_has_the_same_figures() {
         let recorded = anabranch_sim::record(&scenario, 1, &Control::default(), folder.path(), records);
         let recorded = recorded.expect("it runs");
         assert_eq!(connection(&recorded, "flow", "flows_completed"), 3.0);
-        assert_eq!(recorded.figures, run(&scenario, 1).figures);
+        assert_eq!(recorded.summary, run(&scenario, 1).summary);
     }
 }
