@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from anabranch.papers.judging import (
@@ -262,7 +263,11 @@ def _wlans(measured: Measured) -> Outcome:
     shown = f"{falling} of {len(falls)} fall; time {times.ours}, energy {energy.ours}"
     alike = sum(outcome.verdict is Verdict.REPRODUCED for outcome in whole)
     remark = f"with the base power of a radio until the last flow ends, the energy of {alike} of 4 falls"
-    return because(combined(times, energy, *falls, ours=shown), remark)
+    others = [outcome.why for outcome in falls if outcome.verdict is not Verdict.REPRODUCED]
+    why = "; ".join(
+        [times.why, energy.why, f"{falling} of {len(falls)} fall from 1 WLAN to 3", *others, remark]
+    )
+    return replace(combined(times, energy, *falls, ours=shown), why=why)
 
 
 def _stragglers(measured: Measured) -> Outcome:
