@@ -9,9 +9,9 @@
 //! whole mptcp level rtx queue"). Else, if a subflow is idle, it gets the oldest data again; a backup only if all
 //! others are silent.
 //!
-//! Left out: data that the kernel has given to a subflow and that this one has not sent (here a subflow gets what its
-//! window lets out, there as much as its send buffer holds), which makes more to send again there; and signs of life
-//! that deliver nothing, such as acknowledgements of duplicates. The period is reckoned when the timer was last set, in
+//! Left out: data that the kernel has given to a subflow and that this one has not sent (here, but for schedulers
+//! with queues, a subflow gets what its window lets out, there as much as its send buffer holds), which makes more to send
+//! again there; and signs of life that deliver nothing, such as acknowledgements of duplicates. The period is reckoned when the timer was last set, in
 //! the kernel when data was last given out.
 
 use super::{Phase, World};
