@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from anabranch.experiment import Experiment
 from anabranch.papers.ee_mptcp_figures import PLOTS, TABLES
-from anabranch.papers.ee_mptcp_rules import RULES
+from anabranch.papers.ee_mptcp_rules import CAPPED, RULES
 from anabranch.papers.model import Cell, Paper, Planned
 from anabranch.papers.reproduction import scenario_file
 from anabranch.results import Run, Subject
@@ -55,7 +55,7 @@ SIZES = {
 FLOWS = (1, 5, 10, 20, 30)
 BUFFERS_KB = (64, 128, 256, 512, 1024, 4096)
 #: Those whose receive buffer is varied.
-BUFFERED = ("roundrobin", "roundrobin-waits", "ee-mptcp", "minrtt", "ecf")
+BUFFERED = ("roundrobin", "roundrobin-waits", "ee-mptcp", "minrtt")
 
 FILES_KB = (100, 200, 400, 600, 800, 900, 1000)
 
@@ -123,9 +123,6 @@ TESTBEDS: dict[str, dict[str, str]] = {
     },
     "buffer of 64 kB": {"transport.receive_buffer": "64 kB"},
 }
-
-#: The only one of its kind: eMTCP leaves 3G, 286 nJ/bit at its full rate, idle.
-CAPPED = "eMTCP has a cap of 200 nJ/bit"
 
 
 def plan(quick: bool) -> list[Planned]:

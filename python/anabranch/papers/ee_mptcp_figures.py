@@ -7,8 +7,8 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from anabranch.papers.drawing import finish, panels, sweep
-from anabranch.papers.ee_mptcp_rules import SECONDS, against_round_robin, leading, levels
-from anabranch.papers.judging import GAIN, SHARE, Unit
+from anabranch.papers.ee_mptcp_rules import JOULE, SECONDS, against_round_robin, leading, levels
+from anabranch.papers.judging import GAIN, SHARE
 from anabranch.papers.model import Cell, Measured, Plot, Table
 
 #: How schedulers are called in legends, in their order.
@@ -27,7 +27,9 @@ NAMES = {
     "emtcp": "eMTCP",
 }
 
-JOULE = Unit("J")
+
+#: Those that are drawn; the others lie upon minRTT, see the table.
+DRAWN = ("roundrobin", "roundrobin-waits", "emptcp", "dmptcp", "ee-mptcp", "minrtt", "emtcp")
 
 
 def _lines(measured: Measured, kind: str) -> dict[str, list[tuple[float, Cell]]]:
@@ -35,17 +37,30 @@ def _lines(measured: Measured, kind: str) -> dict[str, list[tuple[float, Cell]]]
     return {
         name: [(leading(cell[2]), cell) for cell in cells]
         for scheduler, name in NAMES.items()
-        if (cells := measured.cells(kind, scheduler))
+        if scheduler in DRAWN and (cells := measured.cells(kind, scheduler))
     }
 
 
-def _time_and_energy(kind: str, abscissa: str, measured: Measured) -> Figure:
+def _pair(
+    measured: Measured, kind: str, abscissa: str, metrics: dict[str, str], *, is_wide: bool = False
+) -> Figure:
+    """Draw two figures over the number in the cells; with ``is_wide`` on a logarithmic ordinate."""
     figure, axes = panels(2)
     lines = _lines(measured, kind)
-    for one, metric in zip(axes, ("completion_s", "energy_j"), strict=True):
+    for one, metric in zip(axes, metrics, strict=True):
         sweep(one, measured, lines, metric)
         one.set_xlabel(abscissa)
-    return finish(figure, axes, ("mean completion time (s)", "energy (J)"))
+        one.set_xticks([leading(word) for word in levels(measured, kind)])
+        if is_wide:
+            one.set_yscale("log")
+    return finish(figure, axes, list(metrics.values()), from_zero=not is_wide)
+
+
+_TIME_AND_ENERGY = {"completion_s": "mean completion time (s)", "energy_j": "energy (J)"}
+
+
+def _by_number(kind: str, abscissa: str, measured: Measured) -> Figure:
+    return _pair(measured, kind, abscissa, _TIME_AND_ENERGY, is_wide=kind in ("medium", "long"))
 
 
 def _testbed(measured: Measured) -> Figure:
@@ -64,22 +79,17 @@ def _testbed(measured: Measured) -> Figure:
 
 
 def _tail(measured: Measured) -> Figure:
-    figure, axes = panels(2)
-    lines = _lines(measured, "long")
-    for one, metric in zip(axes, ("completion_p50_s", "completion_p95_s"), strict=True):
-        sweep(one, measured, lines, metric)
-        one.set_xlabel("flows of 10 MB")
-    return finish(figure, axes, ("median completion time (s)", "95th percentile (s)"))
+    metrics = {"completion_p50_s": "median completion time (s)", "completion_p95_s": "95th percentile (s)"}
+    return _pair(measured, "long", "flows of 10 MB", metrics, is_wide=True)
 
 
 def _buffer(measured: Measured) -> Figure:
-    figure, axes = panels(2)
-    lines = _lines(measured, "buffer")
-    for one, metric in zip(axes, ("completion_s", "energy_j"), strict=True):
-        sweep(one, measured, lines, metric)
-        one.set_xscale("log", base=2)
-        one.set_xlabel("receive buffer (kB)")
-    return finish(figure, axes, ("mean completion time (s)", "energy (J)"))
+    figure = _pair(measured, "buffer", "receive buffer (kB)", _TIME_AND_ENERGY)
+    for axes in figure.axes:
+        ticks = axes.get_xticks()
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    return figure
 
 
 def _largest(measured: Measured, kind: str) -> str:
@@ -101,10 +111,14 @@ def _schedulers(measured: Measured) -> list[list[str]]:
 
 
 def _assumptions(measured: Measured) -> list[list[str]]:
-    times = against_round_robin(measured, "completion_s")
-    energies = against_round_robin(measured, "energy_j")
-    shown = [[name, SHARE.estimate(times[name]), SHARE.estimate(energies[name])] for name in times]
-    return [["assumption", "completion time lower by", "energy lower by"], *shown]
+    metrics = {
+        "completion_s": "completion time lower by",
+        "energy_j": "energy lower by",
+        "energy_whole_j": "energy with base power until the last flow ends lower by",
+    }
+    found = [against_round_robin(measured, metric) for metric in metrics]
+    rows = [[name, *(SHARE.estimate(one[name]) for one in found)] for name in found[0]]
+    return [["assumption", *metrics.values()], *rows]
 
 
 def _testbeds(measured: Measured) -> list[list[str]]:
@@ -149,7 +163,7 @@ def _models(measured: Measured) -> list[list[str]]:
 
 def _by_flows(kind: str, figure: str, flows: str) -> Plot:
     caption = f"Mean completion time and energy of {flows} by their number"
-    return Plot(kind, figure, caption, partial(_time_and_energy, kind, "flows"))
+    return Plot(kind, figure, caption, partial(_by_number, kind, "flows"))
 
 
 PLOTS = (
@@ -161,7 +175,7 @@ PLOTS = (
         "wlans",
         "Figure 8",
         "Mean completion time and energy of 20 flows of 1 MB over LTE and so many WLANs",
-        partial(_time_and_energy, "wlans", "WLANs"),
+        partial(_by_number, "wlans", "WLANs"),
     ),
     Plot(
         "tail", "Section 5.2", "Median and 95th percentile of the completion times of flows of 10 MB", _tail

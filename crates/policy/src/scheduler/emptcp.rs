@@ -6,7 +6,7 @@
 //! trip, one value per choice.
 //!
 //! We differ in: the paper reads its regions from a table measured on a device, and its constants were not at hand. Left out:
-//! opening the cellular subflow late (`subflow.start` does that in a scenario).
+//! opening the cellular subflow late (the path manager `energy` does that).
 
 use super::{
     Param, SchedulerInfo, Sends, Unit,
