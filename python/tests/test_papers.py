@@ -118,7 +118,7 @@ def test_the_sentence_has_the_numbers_in_their_unit() -> None:
     outcome = above(Estimate(1.2e6, 0.1e6, 3), 1e6, "goodput", RATE)
     assert outcome.why == "goodput is 1.20 ± 0.10 Mbit/s, above 1 Mbit/s"
     assert sized(Estimate(1.02, 0.04, 3), 1.3, 0.05, "gain", GAIN, neutral=1.0).why == (
-        "gain is +2.0 ± 4.0 %, which cannot be told from +0 %; the paper has +30 %"
+        "gain is +2.0 ± 4.0 %, which cannot be told from 0 %; the paper has +30 %"
     )
     assert because(outcome, "so it is").why.endswith("; so it is")
 

@@ -6,8 +6,10 @@ say, before anything is run, which figures decide a claim and what would refute 
 
 from __future__ import annotations
 
-from anabranch.papers import mptcp_iot
+from anabranch.papers.mfvl import MFVL
 from anabranch.papers.model import Paper
+from anabranch.papers.mptcp_iot import MPTCP_IOT
+from anabranch.papers.stcp import STCP
 
 #: Every paper, in the order of the claims' ids.
-PAPERS: tuple[Paper, ...] = (mptcp_iot.PAPER,)
+PAPERS: tuple[Paper, ...] = (MFVL, STCP, MPTCP_IOT)

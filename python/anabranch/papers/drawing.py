@@ -75,7 +75,12 @@ def bars(
 
 
 def traces(
-    axes: Axes, measured: Measured, lines: Mapping[str, tuple[Cell, str]], *, factor: float = 1.0
+    axes: Axes,
+    measured: Measured,
+    lines: Mapping[str, tuple[Cell, str]],
+    *,
+    factor: float = 1.0,
+    first_seed: bool = False,
 ) -> None:
     """Draw traces, means over the seeds, over time.
 
@@ -89,9 +94,11 @@ def traces(
         For every label the cell and the name of its trace.
     factor
         What a value is multiplied with.
+    first_seed
+        Whether to draw the first seed alone: a mean hides the shape of windows.
     """
     for label, (cell, name) in lines.items():
-        trace = measured.trace(cell, name)
+        trace = measured.trace(cell, name, first_seed=first_seed)
         axes.plot(trace.times_s, trace.values * factor, label=label)
     axes.set_xlabel("time (s)")
     axes.margins(x=0)

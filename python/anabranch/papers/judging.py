@@ -30,9 +30,9 @@ class Unit:
 
     def text(self, value: float) -> str:
         """Show a value without an interval."""
-        sign = "+" if self.signed else ""
-        shown = format((value - self.less) * self.factor, f"{sign}.4g")
-        return f"{shown} {self.name}".rstrip()
+        scaled = (value - self.less) * self.factor
+        sign = "+" if self.signed and scaled else ""
+        return f"{scaled:{sign}.4g} {self.name}".rstrip()
 
     def estimate(self, estimate: Estimate) -> str:
         """Show a value with its interval."""
@@ -160,6 +160,34 @@ def sized(
         return Outcome(shown, low, high, Verdict.NOT_REPRODUCED, why)
     why = f"{what} is {shown}; the paper has {size}"
     return Outcome(shown, low, high, Verdict.NOT_REPRODUCED, why)
+
+
+def between(estimate: Estimate, least: float, most: float, what: str, unit: Unit = PLAIN) -> Outcome:
+    """Judge the claim that a figure lies within bounds.
+
+    Parameters
+    ----------
+    estimate
+        The figure.
+    least, most
+        The bounds.
+    what
+        What the figure is, as the beginning of a sentence.
+    unit
+        How it is shown.
+
+    Returns
+    -------
+    Outcome
+        Reproduced if all of the interval is within them.
+    """
+    low, high = interval(estimate)
+    if low is None or high is None:
+        return _untold(estimate, what, unit)
+    shown, bounds = unit.estimate(estimate), f"{unit.text(least)} to {unit.text(most)}"
+    if least <= low and high <= most:
+        return Outcome(shown, low, high, Verdict.REPRODUCED, f"{what} is {shown}, within {bounds}")
+    return Outcome(shown, low, high, Verdict.NOT_REPRODUCED, f"{what} is {shown}, not within {bounds}")
 
 
 def combined(*outcomes: Outcome, ours: str | None = None) -> Outcome:

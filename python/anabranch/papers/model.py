@@ -93,11 +93,11 @@ class Measured:
         pairs = zip(self.of(cell, metric), self.of(base, metric), strict=False)
         return stats.estimate([value - of_base for value, of_base in pairs])
 
-    def trace(self, cell: Cell, name: str) -> Trace:
-        """Return the mean over the seeds of a trace, see :func:`trace_metrics`."""
+    def trace(self, cell: Cell, name: str, *, first_seed: bool = False) -> Trace:
+        """Return the mean over the seeds of a trace, or that of the first; see :func:`trace_metrics`."""
         begin = name + _AT
         found = {
-            float(metric.removeprefix(begin)): values
+            float(metric.removeprefix(begin)): values[:1] if first_seed else values
             for metric, values in self._values[cell].items()
             if metric.startswith(begin)
         }

@@ -246,7 +246,7 @@ def extract(cell: Cell, run: Run) -> dict[str, float]:
     }
 
 
-PAPER = Paper(
+MPTCP_IOT = Paper(
     id="S3",
     name="mptcp-iot",
     title="A Memory-Efficient Transmission Scheme for Multi-Homed Internet-of-Things (IoT) Devices",
