@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from anabranch.papers.claims import claims
-from anabranch.papers.model import Cell, Measured, Outcome, Verdict
-from anabranch.papers.mptcp_iot import PAPER
+from anabranch.papers.model import Cell, Measured, Outcome, Plot, Verdict
+from anabranch.papers.mptcp_iot import MPTCP_IOT
 from anabranch.papers.mptcp_iot_needs import crossover, need, needs, quotient
 from anabranch.papers.mptcp_iot_shown import PLOTS, TABLES
 
@@ -62,7 +62,7 @@ def as_claimed() -> Measured:
 
 def judged(measured: Measured) -> dict[str, Outcome]:
     """Judge all claims."""
-    return {rule.claim: rule.judge(measured) for rule in PAPER.rules}
+    return {rule.claim: rule.judge(measured) for rule in MPTCP_IOT.rules}
 
 
 def test_the_need_is_where_the_goodput_crosses_95_percent_of_that_without_a_limit() -> None:
@@ -131,22 +131,19 @@ def test_a_need_half_as_large_is_the_paper_s_only_in_the_kernel_s_bytes() -> Non
         for cell in as_claimed().cells("receive")
         if cell[1] in ("mptcp", "tcp-wifi")
     }
-    outcome = next(rule for rule in PAPER.rules if rule.claim == "S3-C1").judge(Measured(values))
+    outcome = next(rule for rule in MPTCP_IOT.rules if rule.claim == "S3-C1").judge(Measured(values))
     assert outcome.verdict is Verdict.PARTLY
     assert "in the kernel's bytes" in outcome.why
 
 
 def test_every_claim_of_the_file_has_a_rule() -> None:
-    assert len(claims("mptcp-iot")) == len(PAPER.rules) == 11
+    assert len(claims("mptcp-iot")) == len(MPTCP_IOT.rules) == 11
 
 
 @pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.name)
-def test_every_plot_has_all_its_lines(plot: object) -> None:
-    from anabranch.papers.model import Plot
-
-    assert isinstance(plot, Plot)
-    (axes,) = plot.draw(as_claimed()).axes
-    assert len(axes.get_legend_handles_labels()[1]) >= 3
+def test_every_plot_has_all_its_lines(plot: Plot) -> None:
+    for axes in plot.draw(as_claimed()).axes:
+        assert len(axes.get_legend_handles_labels()[1]) >= 3
 
 
 def test_tables_of_what_was_not_run_have_their_heads_alone() -> None:

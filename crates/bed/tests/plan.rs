@@ -350,6 +350,10 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
             refused(&with_event("cell", "close").replace("backup = true", "announced = true")),
             "subflow cell is announced",
         ),
+        (
+            refused(&format!("{TWO_PATHS}\n[[transfer]]\nname = \"log\"\nover = [\"up\"]\nsize = \"1 MB\"")),
+            "transfer log: the test bed has no file that several connections carry",
+        ),
     ] {
         assert!(text.contains(about), "{text}");
     }

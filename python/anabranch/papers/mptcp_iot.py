@@ -14,13 +14,11 @@ from collections.abc import Iterator, Mapping
 
 from anabranch.experiment import Experiment
 from anabranch.papers.model import Cell, Paper, Planned
-from anabranch.papers.mptcp_iot_needs import DELAY, GOODPUT, LARGE
+from anabranch.papers.mptcp_iot_needs import DELAY, GOODPUT, LARGE, LONG
 from anabranch.papers.mptcp_iot_rules import rules
 from anabranch.papers.mptcp_iot_shown import PLOTS, TABLES
 from anabranch.papers.reproduction import scenario_file
 from anabranch.results import Run
-
-FILE_BYTES = 10e6
 
 #: Duration of every scenario: what a run that does not complete the file is reckoned with.
 RUN_S = 120.0
@@ -29,14 +27,14 @@ RUN_S = 120.0
 BUFFERS = (
     *(f"{size} kB" for size in (20, 30, 40, 50, 60, 70, 80, 100, 125, 150, 175, 200, 225, 250, 275, 300)),
     *(f"{size} kB" for size in range(350, 1001, 50)),
-    *(f"{size} kB" for size in (1100, 1200, 1300, 1400, 2000)),
+    *(f"{size} kB" for size in (1100, 1200, 1300, 1400, 2000, 3000, 4000, 6000, 8000)),
     LARGE,
 )
 
 #: Those at other delays than the test bed's, with other queues and with more interfaces.
 FEWER_BUFFERS = (
     *(f"{size} kB" for size in (30, 50, 70, 100, 125, 150, 175, 200, 250, 300, 350, 400, 450, 500)),
-    *(f"{size} kB" for size in (600, 700, 800, 1000, 1200, 1400, 2000)),
+    *(f"{size} kB" for size in (600, 700, 800, 1000, 1200, 1400, 2000, 3000, 4000, 6000, 8000)),
     LARGE,
 )
 
@@ -90,8 +88,12 @@ def plan(quick: bool) -> list[Planned]:
         *_downwards(files, buffers),
     ]
     if not quick:
-        cells += [*_sensitivity(files), *_handover(files), *_interfaces(files)]
-    return [Planned(cell, experiment, seeds) for cell, experiment in cells]
+        cells += [*_sensitivity(files), *_long(files), *_handover(files), *_interfaces(files)]
+    # Where losses fall differs most between the directions, so they have more seeds.
+    return [
+        Planned(cell, experiment, 10 if cell[0] == "direction" and not quick else seeds)
+        for cell, experiment in cells
+    ]
 
 
 Files = Mapping[str, Experiment]
@@ -164,6 +166,21 @@ def _sensitivity(files: Files) -> Iterator[tuple[Cell, Experiment]]:
             yield ("chunk", "mptcp-iot", chunk, buffer), _variant(files, "mptcp-iot", **changed)
 
 
+def _long(files: Files) -> Iterator[tuple[Cell, Experiment]]:
+    """Carry a file ten times as long, so that its beginning and its end count for less."""
+    for kind in ("receive", "send"):
+        for variant in ("mptcp", "mptcp-none", "mptcp-iot", "tcp-wifi"):
+            size = "transfer.file.size" if variant == "mptcp-iot" else "connection.up.traffic.size"
+            for delay in ("20 ms", DELAY, "200 ms") if variant in ("mptcp", "mptcp-iot") else (DELAY,):
+                for buffer in FEWER_BUFFERS:
+                    changed: dict[str, object] = {
+                        size: "100 MB",
+                        f"transport.{kind}_buffer": buffer,
+                        "link.cell.delay": delay,
+                    }
+                    yield (LONG.format(kind), variant, delay, buffer), _variant(files, variant, **changed)
+
+
 def _handover(files: Files) -> Iterator[tuple[Cell, Experiment]]:
     """Lose a path in the middle, with buffers of 600 kB."""
     for variant in ("mptcp", "mptcp-iot", "tcp-wifi"):
@@ -218,7 +235,7 @@ def extract(cell: Cell, run: Run) -> dict[str, float]:
     is_down = cell[0] == "real" or (cell[0] == "direction" and cell[2] == "down")
     sender, receiver = ("gateway", "device") if is_down else ("device", "gateway")
     return {
-        GOODPUT: min(carried, FILE_BYTES) * 8 / seconds,
+        GOODPUT: carried * 8 / seconds,
         "seconds": seconds,
         "retransmits": sum_of("retransmits"),
         "reinjections": sum_of("reinjections"),
@@ -229,7 +246,7 @@ def extract(cell: Cell, run: Run) -> dict[str, float]:
     }
 
 
-PAPER = Paper(
+MPTCP_IOT = Paper(
     id="S3",
     name="mptcp-iot",
     title="A Memory-Efficient Transmission Scheme for Multi-Homed Internet-of-Things (IoT) Devices",

@@ -33,13 +33,16 @@ KERNEL = 2.0
 
 GOODPUT = "goodput_bps"
 
+#: What the sub-experiments with a longer file are called.
+LONG = "{} of 100 MB"
+
 
 def buffer_bytes(cell: Cell) -> float:
     """Return the size of the buffer that a cell is about: its last word."""
     return float(cell[-1].removesuffix(" kB")) * 1e3
 
 
-def needs(measured: Measured, *words: str, share: float = SAME) -> tuple[float, ...]:
+def needs(measured: Measured, *words: str, share: float = SAME, of_best: bool = False) -> tuple[float, ...]:
     """Return the buffer that is needed, in bytes, for each seed.
 
     Parameters
@@ -50,6 +53,9 @@ def needs(measured: Measured, *words: str, share: float = SAME) -> tuple[float, 
         What the cells begin with: all but the size of the buffer, one size being :data:`LARGE`.
     share
         The part of the goodput with that which counts as the same.
+    of_best
+        Whether the best goodput with any size counts in place of that with :data:`LARGE`. That is another
+        reading: with much buffer the queue of a slow path may hold the end of the file up.
 
     Returns
     -------
@@ -59,7 +65,10 @@ def needs(measured: Measured, *words: str, share: float = SAME) -> tuple[float, 
     cells = sorted(measured.cells(*words), key=buffer_bytes)
     sizes = [buffer_bytes(cell) for cell in cells]
     by_seed = zip(*(measured.of(cell, GOODPUT) for cell in cells), strict=True)
-    return tuple(_crossing(sizes, goodputs, share * goodputs[-1]) for goodputs in by_seed)
+    return tuple(
+        _crossing(sizes, goodputs, share * (max(goodputs) if of_best else goodputs[-1]))
+        for goodputs in by_seed
+    )
 
 
 def _crossing(sizes: Sequence[float], goodputs: Sequence[float], target: float) -> float:
@@ -71,14 +80,17 @@ def _crossing(sizes: Sequence[float], goodputs: Sequence[float], target: float) 
     return sizes[first - 1] + part * (sizes[first] - sizes[first - 1])
 
 
-def need(measured: Measured, *words: str, share: float = SAME) -> Estimate:
+def need(measured: Measured, *words: str, share: float = SAME, of_best: bool = False) -> Estimate:
     """Return the mean of :func:`needs` over the seeds."""
-    return estimate(needs(measured, *words, share=share))
+    return estimate(needs(measured, *words, share=share, of_best=of_best))
 
 
-def quotient(measured: Measured, over: Sequence[str], base: Sequence[str]) -> Estimate:
-    """Return how many times as much is needed as in the base, paired by seed."""
-    pairs = zip(needs(measured, *over), needs(measured, *base), strict=True)
+def quotient(
+    measured: Measured, over: Sequence[str], base: Sequence[str], *, of_best: bool = False
+) -> Estimate:
+    """Return how many times as much is needed as in the base, paired by seed; see :func:`needs`."""
+    needed = (needs(measured, *words, of_best=of_best) for words in (over, base))
+    pairs = zip(*needed, strict=True)
     return estimate([value / of_base for value, of_base in pairs])
 
 
