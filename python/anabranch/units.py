@@ -54,7 +54,7 @@ def number(value: float, half_width: float | None, *, signed: bool = False) -> s
         The value.
     half_width
         Half of the width of its interval, of which two significant digits are shown. Without it, or if
-        it is zero, the value has five.
+        it is zero, the value has five, or all before the point if these are more.
     signed
         Whether a positive value has its sign.
 
@@ -65,7 +65,8 @@ def number(value: float, half_width: float | None, *, signed: bool = False) -> s
     """
     sign = "+" if signed and value else ""
     if half_width is None or half_width == 0.0:
-        text = format(value, f"{sign}.5g")
+        is_long = 99_999.5 <= abs(value) < 1e15
+        text = format(value, f"{sign}.0f" if is_long else f"{sign}.5g")
         return text if half_width is None else f"{text} ± 0"
     decimals = max(0, 1 - math.floor(math.log10(half_width)))
     return f"{value:{sign}.{decimals}f} ± {half_width:.{decimals}f}"

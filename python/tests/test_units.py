@@ -17,6 +17,8 @@ from anabranch.units import estimate_text, number, scale_of, title_of
         (12345.6, 234.0, False, "12346 ± 234"),
         (2.34567, None, False, "2.3457"),
         (5.0, 0.0, False, "5 ± 0"),
+        (1162048.4, None, False, "1162048"),
+        (99999.9, None, False, "100000"),
         (0.0, 0.0, True, "0 ± 0"),
     ],
 )
