@@ -36,8 +36,8 @@ CONNECT_S = 10
 #: Batches that are at the cluster for each thread of the workers, so that none of them is ever idle.
 AHEAD = 3
 
-#: How long, in seconds, a batch is to take: long against the 20 ms or so of processor time that scheduler,
-#: worker and this process spend on each, short against what may be lost with a worker.
+#: How much processor time, in seconds, a batch is to take: long against the 20 ms or so that scheduler,
+#: worker and this process spend on it, short against what may be lost with a worker.
 BATCH_S = 1.0
 
 #: The most runs of a batch, which comes back as a whole.
@@ -234,7 +234,7 @@ class _Pace:
         return self._threads
 
     def learn(self, runs: int, took_s: float) -> None:
-        """Take into account how long some runs have taken."""
+        """Take into account how much processor time some runs have taken."""
         self._runs += runs
         self._took_s += took_s
 
