@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +18,14 @@ from anabranch.papers.mpcoa_cells import (
     QUICK_BUFFERS_MIB,
     THROUGHPUT,
     cell_of,
+    chosen,
     impacts,
     plan,
     samples,
     then,
 )
 from anabranch.papers.mpcoa_printed import PATH_MANAGERS, SITES, curves, printed, traditional_mib
+from anabranch.papers.reproduction import measure
 from anabranch.tuning.curves import value
 
 SEEDS = 3
@@ -180,3 +184,15 @@ def test_a_claim_that_does_not_hold_comes_with_what_would_become_of_it_elsewhere
     found = judged(campaign(lambda site, manager, congestion, buffer_mib: buffer_mib))
     assert "from 18 to 30 MiB most often with no random loss, 6 of 6 with full mesh" in found["S4-C6"].why
     assert re.search(r"best under other assumptions: pcdc with \w+ \(no random loss\)", found["S4-C5"].why)
+
+
+@pytest.mark.parametrize("congestion", ["cubic", "vegas"])
+def test_impact_factors_of_uit_haw_are_the_shares_of_the_uplinks(congestion: str, tmp_path: Path) -> None:
+    prefix = ("impact", "uit-haw", congestion)
+    cells = [replace(one, seeds=2) for one in plan(True) if one.cell[:3] == prefix]
+    factors = impacts(measure(MPCOA, cells, tmp_path), prefix)
+    # Each uplink is full from the first second on, whatever the other one does, but for the slow start, which
+    # takes one of 30 s at most.
+    assert factors["P-D"].mean == pytest.approx(512 / 896, abs=0.034)
+    assert factors["T-D"].mean == pytest.approx(384 / 896, abs=0.034)
+    assert chosen(factors) == ("P-D", "T-D")

@@ -88,6 +88,13 @@ def test_throughputs_that_never_change_are_explained_by_nothing() -> None:
     assert (found.choice.path_manager, found.choice.buffer_mib) == ("fullmesh", 1.0)
 
 
+def test_a_connection_that_delivers_nothing_is_tuned_to_nothing() -> None:
+    data = samples(SATURATING)
+    data.mbit_per_s[:] = 0.0
+    assert tune(data, 0.05).model is None
+    assert [one.throughput_share for one in regrets(data, 0.05)] == [0.0, 0.0, 0.0]
+
+
 def test_equally_good_path_managers_give_full_mesh() -> None:
     curves = {("pcdc", "lia"): Saturating(40.2, 4.0), ("fullmesh", "lia"): Saturating(40.0, 4.0)}
     assert tune(samples(dict(curves)), 0.05).choice.path_manager == "fullmesh"
