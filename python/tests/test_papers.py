@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from anabranch.papers import PAPERS
 from anabranch.papers.claims import claims
+from anabranch.papers.document import begin, end
 from anabranch.papers.judging import (
     GAIN,
     RATE,
@@ -21,6 +23,7 @@ from anabranch.papers.judging import (
 )
 from anabranch.papers.model import Measured, Paper, Verdict, trace_metrics
 from anabranch.stats import Estimate, estimate
+from support import REPOSITORY
 
 FAST = ("one", "fast", "1 Mbit/s")
 SLOW = ("one", "slow", "1 Mbit/s")
@@ -118,7 +121,7 @@ def test_the_sentence_has_the_numbers_in_their_unit() -> None:
     outcome = above(Estimate(1.2e6, 0.1e6, 3), 1e6, "goodput", RATE)
     assert outcome.why == "goodput is 1.20 ± 0.10 Mbit/s, above 1 Mbit/s"
     assert sized(Estimate(1.02, 0.04, 3), 1.3, 0.05, "gain", GAIN, neutral=1.0).why == (
-        "gain is +2.0 ± 4.0 %, which cannot be told from +0 %; the paper has +30 %"
+        "gain is +2.0 ± 4.0 %, which cannot be told from 0 %; the paper has +30 %"
     )
     assert because(outcome, "so it is").why.endswith("; so it is")
 
@@ -152,3 +155,16 @@ def test_a_plan_names_every_cell_once_and_its_seeds_give_an_interval(paper: Pape
         cells = [planned.cell for planned in paper.plan(quick)]
         assert len(set(cells)) == len(cells)
         assert all(planned.seeds >= 2 for planned in paper.plan(quick))
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_the_document_has_a_part_for_every_paper_with_all_its_claims_and_plots(paper: Paper) -> None:
+    text = (REPOSITORY / "docs/papers.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition(begin(paper.name))
+    part, found, _ = rest.partition(end(paper.name))
+    assert found, f"docs/papers.md has no lines {begin(paper.name)} and {end(paper.name)}"
+    rows = re.findall(r"^\| (S\d-C\d+) \|.*\*\*", part, flags=re.MULTILINE)
+    assert rows == [claim.id for claim in claims(paper.name)]
+    links = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", part)
+    assert links == [f"papers/{paper.name}-{plot.name}.svg" for plot in paper.plots]
+    assert all((REPOSITORY / "docs" / link).is_file() for link in links)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from anabranch.papers.mfvl import MFVL
 from anabranch.papers.mfvl_rules import coupled
 from anabranch.papers.model import Cell, Measured, Verdict
-from anabranch.papers.reproduction import judge
+from anabranch.papers.reproduction import draw, judge, measure
 
 #: Of three seeds, around one.
 SPREAD = (0.999, 1.0, 1.001)
@@ -53,7 +56,12 @@ def _as_claimed() -> Measured:
         ("setup 1", "lia"): _cell(**lia),
         ("setup 1", "mvegas"): _cell(goodput_bps=1.5e6, loss_rate=0.03, cwnd2_at_5s=20, first_drop_s=7),
         ("setup 1", "mfast"): _cell(
-            goodput_bps=2e6, loss_rate=0.05, cwnd2_at_5s=60, smallest_cwnd2_at_7s=2, first_drop_s=8
+            goodput_bps=2e6,
+            loss_rate=0.05,
+            cwnd2_at_5s=60,
+            smallest_cwnd2_at_7s=2,
+            smallest_cwnd2_from_5s=2,
+            first_drop_s=8,
         ),
         ("setup 2", "mfvl"): _cell(goodput_bps=1.5e6, loss_rate=0.04),
         ("setup 2", "lia"): _cell(**lia),
@@ -73,8 +81,8 @@ def _as_claimed() -> Measured:
     for k, drops in (("1", 5), ("2", 10), ("4", 20)):
         values["k", k] = _cell(drops=drops, throughput2_bps=0.2e6 if k == "1" else 0.4e6)
     for tcp in ("reno", "cubic"):
-        values["beside TCP", "mfvl", tcp] = _cell(tcp1_bps=1.4e6, tcp2_bps=0.5e6)
-        values["beside TCP", "own kind", tcp] = _cell(tcp1_bps=1.5e6, tcp2_bps=0.5e6)
+        values["beside TCP", "mfvl", tcp] = _cell(tcp1_bps=1.4e6, tcp2_bps=0.5e6, goodput_bps=1e6)
+        values["beside TCP", "own kind", tcp] = _cell(tcp1_bps=1.5e6, tcp2_bps=0.5e6, goodput_bps=1e6)
     return Measured({**values, **_detector(3, 0, 0)})
 
 
@@ -125,3 +133,33 @@ def test_a_decision_is_seen_where_a_run_differs_from_the_one_that_never_couples(
     assert coupled(measured, "retransmissions", "shared", "0 ms").mean == pytest.approx(2 / 3)
     assert coupled(measured, "retransmissions", "disjoint", "0 ms").mean == pytest.approx(1 / 3)
     assert coupled(measured, "retransmissions", "shared", "200 ms") == (0.0, 0.0, 3)
+
+
+def test_the_quick_plan_gives_every_figure_that_rules_plots_and_tables_need(tmp_path: Path) -> None:
+    plan = [
+        replace(planned, experiment=planned.experiment.with_(duration="10 s"), seeds=2)
+        for planned in MFVL.plan(True)
+    ]
+    measured = measure(MFVL, plan, tmp_path / "runs")
+    assert len(judge(MFVL, measured)) == len(MFVL.rules)
+    drawn = draw(MFVL, measured, tmp_path / "plots")
+    assert len(drawn) == len(MFVL.plots)
+    assert all(b"</svg>" in path.read_bytes() for path in drawn)
+    for table in MFVL.tables:
+        assert len({len(row) for row in table.rows(measured)}) == 1, table.title
+
+
+def test_a_gain_that_is_not_the_claimed_one_is_said_to_hold_where_it_does() -> None:
+    measured = _as_claimed()
+    values = {
+        one: {name: measured.of(one, name) for name in measured.metrics(one)} for one in measured.cells()
+    }
+    for rate in ("0.1 Mbit/s", "1 Mbit/s", "2 Mbit/s"):
+        values["cbr", "mfvl", rate] = _cell(goodput_bps=1.1e6, loss_rate=0.01)
+    for choice, gain in (("one", 1.2), ("other", 1.29)):
+        values["sweep", "mfvl", choice] = _cell(goodput_bps=1e6 * gain)
+        values["sweep", "lia", choice] = _cell(goodput_bps=1e6)
+    (rule,) = (rule for rule in MFVL.rules if rule.claim == "S0-C1")
+    assert rule.judge(Measured(values)).why.endswith("it would hold with other (+29 ± 0 %)")
+    del values["sweep", "mfvl", "other"]
+    assert rule.judge(Measured(values)).why.endswith("nearest to it is +20 ± 0 %, with one")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from anabranch.papers.ee_mptcp import EE_MPTCP
 from anabranch.papers.mfvl import MFVL
 from anabranch.papers.model import Paper
+from anabranch.papers.stcp import STCP
 
 #: Every paper, in the order of the claims' ids.
-PAPERS: tuple[Paper, ...] = (MFVL, EE_MPTCP)
+PAPERS: tuple[Paper, ...] = (MFVL, STCP, EE_MPTCP)

@@ -9,14 +9,14 @@ import numpy as np
 from anabranch.equilibrium import figure
 from anabranch.experiment import Experiment
 from anabranch.papers.mfvl_plots import PLOTS
-from anabranch.papers.mfvl_rules import RULES
+from anabranch.papers.mfvl_rules import ROLES_CHOSEN, RULES
 from anabranch.papers.mfvl_tables import TABLES
 from anabranch.papers.model import Cell, Paper, Planned, trace_metrics
 from anabranch.papers.reproduction import scenario_file
 from anabranch.results import OneSeries, Run, Subject
 
 #: Paired seeds of every cell.
-SEEDS, QUICK_SEEDS = 20, 4
+SEEDS, QUICK_SEEDS = 20, 8
 
 #: Rates of the background; the paper names the ends.
 RATES = ("0.1", "0.25", "0.5", "0.75", "1", "1.25", "1.5", "1.75", "2")
@@ -32,7 +32,7 @@ QUICK_KS = ("1", "2", "4")
 DIFFERENCES_MS = (0, 50, 200)
 NEAR_MS = {"shared": 1, "disjoint": 2}
 
-#: Of 802.11, in Mbit/s; the paper gives none. ns-2's own default is 1.
+#: Of 802.11, in Mbit/s; the paper gives none.
 RADIO_RATES = ("1", "2", "5.5", "11", "54")
 
 #: What the paper leaves open: overrides of both algorithms, and further ones of MFVL.
@@ -56,6 +56,14 @@ READINGS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "delayed ACKs": ({"transport.profile": "rfc"}, {}),
     "no window cap": ({"transport.window_cap": "unlimited"}, {}),
 }
+
+#: Assumptions under which the sweep of figures 19 and 20 is repeated, at fewer rates.
+SWEEPS = {
+    "802.11 at 1 Mbit/s": {"medium.*.rate": "1 Mbit/s"},
+    "802.11 at 2 Mbit/s": {"medium.*.rate": "2 Mbit/s"},
+    "no window cap": {"transport.window_cap": "unlimited"},
+}
+SWEEP_RATES = ("0.5", "1", "1.5", "2")
 
 #: Distance of the points of a trace, in seconds; a series has one every 0.1 s.
 _TRACE_STEP_S = 0.5
@@ -146,9 +154,16 @@ def _detector(quick: bool) -> Cells:
                         "connection.subject.congestion.period": "50 s",
                     }
                 )
-                never = decides.with_(**{"connection.subject.congestion.bn_thresh": "1.0"})
-                yield ("detector", detector, topology, f"{difference_ms} ms"), decides
-                yield ("never coupled", detector, topology, f"{difference_ms} ms"), never
+                yield from _decision(decides, detector, topology, difference_ms)
+                if not quick and detector == "retransmissions":
+                    chosen = decides.with_(**{"connection.subject.congestion.initial_fast": "1"})
+                    yield from _decision(chosen, ROLES_CHOSEN, topology, difference_ms)
+
+
+def _decision(decides: Experiment, name: str, topology: str, difference_ms: int) -> Cells:
+    never = decides.with_(**{"connection.subject.congestion.bn_thresh": "1.0"})
+    yield ("detector", name, topology, f"{difference_ms} ms"), decides
+    yield ("never coupled", name, topology, f"{difference_ms} ms"), never
 
 
 def _open_choices() -> Cells:
@@ -157,6 +172,12 @@ def _open_choices() -> Cells:
         one = mfvl.with_(**{"medium.*.rate": f"{rate} Mbit/s"})
         yield ("radio", "mfvl", f"{rate} Mbit/s"), one
         yield ("radio", "lia", f"{rate} Mbit/s"), one.with_(**{_CONGESTION: "lia"})
+    for name, overrides in SWEEPS.items():
+        for background in SWEEP_RATES:
+            both = {**overrides, "datagram.*.rate": f"{background} Mbit/s"}
+            yield ("sweep", "mfvl", f"{name}, background {background} Mbit/s"), mfvl.with_(**both)
+            lia = mfvl.with_(**both, **{_CONGESTION: "lia"})
+            yield ("sweep", "lia", f"{name}, background {background} Mbit/s"), lia
     for name, (of_both, of_mfvl) in READINGS.items():
         yield ("reading", "mfvl", name), mfvl.with_(**of_both, **of_mfvl)
         yield ("reading", "lia", name), _sparse(_setup(1)).with_(**{_CONGESTION: "lia"}, **of_both)

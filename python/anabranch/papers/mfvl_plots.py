@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from anabranch.papers.drawing import claimed, finish, panels, sweep, traces
-from anabranch.papers.mfvl_rules import coupled
+from anabranch.papers.mfvl_rules import ROLES_CHOSEN, coupled
 from anabranch.papers.model import Cell, Measured, Plot
 
 #: When the background sends, in seconds.
@@ -92,7 +92,7 @@ def _detectors(measured: Measured) -> Figure:
     for one, (topology, title) in zip(
         axes, (("shared", "shared: hits"), ("disjoint", "disjoint: false alarms")), strict=True
     ):
-        for detector in ("retransmissions", "rfc8382"):
+        for detector in ("retransmissions", ROLES_CHOSEN, "rfc8382"):
             cells = measured.cells("detector", detector, topology)
             found = [coupled(measured, *cell[1:]) for cell in cells]
             at = [float(cell[3].split()[0]) for cell in cells]
