@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 
 from anabranch.papers import PAPERS
 from anabranch.papers.claims import claims
+from anabranch.papers.document import begin, end
 from anabranch.papers.judging import (
     GAIN,
     RATE,
@@ -21,6 +23,7 @@ from anabranch.papers.judging import (
 )
 from anabranch.papers.model import Measured, Paper, Verdict, trace_metrics
 from anabranch.stats import Estimate, estimate
+from support import REPOSITORY
 
 FAST = ("one", "fast", "1 Mbit/s")
 SLOW = ("one", "slow", "1 Mbit/s")
@@ -152,3 +155,16 @@ def test_a_plan_names_every_cell_once_and_its_seeds_give_an_interval(paper: Pape
         cells = [planned.cell for planned in paper.plan(quick)]
         assert len(set(cells)) == len(cells)
         assert all(planned.seeds >= 2 for planned in paper.plan(quick))
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_the_document_has_a_part_for_every_paper_with_all_its_claims_and_plots(paper: Paper) -> None:
+    text = (REPOSITORY / "docs/papers.md").read_text(encoding="utf-8")
+    _, _, rest = text.partition(begin(paper.name))
+    part, found, _ = rest.partition(end(paper.name))
+    assert found, f"docs/papers.md has no lines {begin(paper.name)} and {end(paper.name)}"
+    rows = re.findall(r"^\| (S\d-C\d+) \|.*\*\*", part, flags=re.MULTILINE)
+    assert rows == [claim.id for claim in claims(paper.name)]
+    links = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", part)
+    assert links == [f"papers/{paper.name}-{plot.name}.svg" for plot in paper.plots]
+    assert all((REPOSITORY / "docs" / link).is_file() for link in links)

@@ -147,3 +147,19 @@ def test_the_quick_plan_gives_every_figure_that_rules_plots_and_tables_need(tmp_
     assert all(b"</svg>" in path.read_bytes() for path in drawn)
     for table in MFVL.tables:
         assert len({len(row) for row in table.rows(measured)}) == 1, table.title
+
+
+def test_a_gain_that_is_not_the_claimed_one_is_said_to_hold_where_it_does() -> None:
+    measured = _as_claimed()
+    values = {
+        one: {name: measured.of(one, name) for name in measured.metrics(one)} for one in measured.cells()
+    }
+    for rate in ("0.1 Mbit/s", "1 Mbit/s", "2 Mbit/s"):
+        values["cbr", "mfvl", rate] = _cell(goodput_bps=1.1e6, loss_rate=0.01)
+    for choice, gain in (("one", 1.2), ("other", 1.29)):
+        values["sweep", "mfvl", choice] = _cell(goodput_bps=1e6 * gain)
+        values["sweep", "lia", choice] = _cell(goodput_bps=1e6)
+    (rule,) = (rule for rule in MFVL.rules if rule.claim == "S0-C1")
+    assert rule.judge(Measured(values)).why.endswith("it would hold with other (+29 ± 0 %)")
+    del values["sweep", "mfvl", "other"]
+    assert rule.judge(Measured(values)).why.endswith("nearest to it is +20 ± 0 %, with one")

@@ -20,7 +20,7 @@ from anabranch.papers.document import begin, end
 from anabranch.papers.drawing import bars, finish, panels
 from anabranch.papers.judging import GAIN, above
 from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Plot, Rule, Table
-from anabranch.papers.reproduction import measure, reproduce
+from anabranch.papers.reproduction import measure, reproduce, simulated_s
 from anabranch.results import Run, Subject
 
 
@@ -100,6 +100,7 @@ def test_cells_with_the_same_scenario_share_their_runs(paper: Paper, tmp_path: P
     wide, narrow = paper.plan(True)
     plan = [wide, narrow, Planned(("again",), wide.experiment, 4)]
     measured = measure(paper, plan, tmp_path)
+    assert simulated_s(plan) == 7 * wide.experiment.scenario.duration_s
     assert len(list(tmp_path.rglob("run.json"))) == 7
     assert measured.of(("again",), "goodput_bps")[:3] == measured.of(("wide",), "goodput_bps")
     assert measured.of(("narrow",), "goodput_bps") != measured.of(("wide",), "goodput_bps")

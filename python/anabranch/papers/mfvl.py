@@ -16,7 +16,7 @@ from anabranch.papers.reproduction import scenario_file
 from anabranch.results import OneSeries, Run, Subject
 
 #: Paired seeds of every cell.
-SEEDS, QUICK_SEEDS = 20, 4
+SEEDS, QUICK_SEEDS = 20, 8
 
 #: Rates of the background; the paper names the ends.
 RATES = ("0.1", "0.25", "0.5", "0.75", "1", "1.25", "1.5", "1.75", "2")

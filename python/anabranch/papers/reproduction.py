@@ -38,8 +38,8 @@ class Reproduction:
 
     @property
     def runs(self) -> int:
-        """Number of runs."""
-        return sum(planned.seeds for planned in self.plan)
+        """Number of runs; one that several cells share counts once."""
+        return len(_tasks(self.plan))
 
     @property
     def simulated_s(self) -> float:
@@ -92,8 +92,22 @@ def scenario_file(name: str) -> Path:
 
 
 def simulated_s(plan: Iterable[Planned]) -> float:
-    """Return the simulated time of a plan, in seconds."""
-    return sum(planned.seeds * planned.experiment.scenario.duration_s for planned in plan)
+    """Return the simulated time of the runs of a plan, in seconds."""
+    return sum(task.duration_s for task in _tasks(plan).values())
+
+
+#: A run: the key of its scenario, and its seed.
+_RunName = tuple[str, int]
+
+
+def _tasks(plan: Iterable[Planned]) -> dict[_RunName, Task]:
+    """Return the runs of a plan, without those that several cells share."""
+    tasks: dict[_RunName, Task] = {}
+    for planned in plan:
+        key = planned.experiment.scenario.key
+        for seed in range(1, planned.seeds + 1):
+            tasks.setdefault((key, seed), Task(planned.experiment, seed))
+    return tasks
 
 
 def reproduce(
@@ -147,13 +161,11 @@ def measure(
     progress: Progress | None = None,
 ) -> Measured:
     """Run a plan and read the figures of every run. Cells with the same scenario share their runs."""
-    tasks: dict[tuple[str, int], Task] = {}
-    readers: dict[tuple[str, int], list[Cell]] = {}
+    tasks = _tasks(plan)
+    readers: dict[_RunName, list[Cell]] = {run: [] for run in tasks}
     for planned in plan:
         for seed in range(1, planned.seeds + 1):
-            run = planned.experiment.scenario.key, seed
-            tasks.setdefault(run, Task(planned.experiment, seed))
-            readers.setdefault(run, []).append(planned.cell)
+            readers[planned.experiment.scenario.key, seed].append(planned.cell)
     found: dict[Cell, list[dict[str, float]]] = {planned.cell: [] for planned in plan}
     runs = run_tasks(list(tasks.values()), out, jobs=jobs, progress=progress)
     # A run keeps the series that have been read from it, so each is let go when its figures are.

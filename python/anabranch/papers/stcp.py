@@ -16,7 +16,7 @@ from anabranch.papers.stcp_tables import TABLES
 from anabranch.results import Run, Subject
 
 #: Paired seeds of every cell.
-SEEDS, QUICK_SEEDS = 20, 4
+SEEDS, QUICK_SEEDS = 20, 8
 
 #: What is compared. The paper's ns-2 has the CUBIC of its time, which keeps 0.8 of the window and has no
 #: HyStart. NewReno is Reno with the recovery of that name, which is that of the scenario.

@@ -52,6 +52,7 @@ def _windows(measured: Measured) -> Figure:
     figure, axes = panels()
     lines = {title: (("window", name), "window") for name, title in TITLES.items()}
     traces(axes[0], measured, lines, first_seed=True)
+    axes[0].set_xlim(0, 60)
     return finish(figure, axes, ["window (packets)"])
 
 
@@ -76,6 +77,11 @@ PLOTS = (
         "Gain of STCP in goodput, averaged over 100 to 500 kbit/s, beside the paper's",
         _gains,
     ),
-    Plot("windows", "no figure", "Windows beside 300 kbit/s of CBR, first seed", _windows),
+    Plot(
+        "windows",
+        "no figure",
+        "Windows beside 300 kbit/s of CBR, the first minute of the first seed",
+        _windows,
+    ),
     Plot("delays", "no figure, conclusion", "Over the delay, beside 300 kbit/s of CBR", _delays),
 )
