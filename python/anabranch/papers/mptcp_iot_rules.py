@@ -117,8 +117,8 @@ def _of_long_files(measured: Measured, buffer: str) -> str:
     sockets, memory = (", ".join(f"{one / parts:.1f}" for one in found) for parts in (1, 2))
     at = ", ".join(delays)
     return (
-        f"; for a file of 100 MB they are {sockets} at {at}, and {memory} if the memory of both sockets "
-        f"counts"
+        f"; for a file of 100 MB they are {sockets} at {at}, and {memory} if the memory "
+        "of both sockets counts"
     )
 
 
@@ -237,8 +237,7 @@ def rules() -> Sequence[Rule]:
         Rule(
             "S3-C1",
             f"Receive buffer of MPTCP (LIA, both mechanisms), {need_text}: 800 kB within 200 kB. Partly if "
-            f"that "
-            "holds for twice the payload, which the kernel's bytes are about.",
+            "that holds for twice the payload, which the kernel's bytes are about.",
             "An interval outside of 600 to 1000 kB in both readings.",
             _receive_need,
         ),
@@ -276,8 +275,7 @@ def rules() -> Sequence[Rule]:
         Rule(
             "S3-C6",
             f"Send buffer of MPTCP over that of one socket of MPTCP-IoT, each {need_text}, at every delay: "
-            f"within "
-            "1.9 to 2.4, less or more 15 %. Partly if it is above 1 at every delay.",
+            "within 1.9 to 2.4, less or more 15 %. Partly if it is above 1 at every delay.",
             "A delay at which it is not above 1.",
             lambda measured: _reduction(measured, "send", 1.9, 2.4),
         ),
