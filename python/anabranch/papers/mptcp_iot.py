@@ -129,23 +129,25 @@ def _buffers_at(delay: str, buffers: tuple[str, ...]) -> tuple[str, ...]:
     return buffers if delay == DELAY or buffers is FEW_BUFFERS else FEWER_BUFFERS
 
 
+def _turned(experiment: Experiment, variant: str, way: str) -> Experiment:
+    """Return a scenario without the server, whose file goes this way."""
+    traffic = "transfer.file" if variant == "mptcp-iot" else "connection.file.traffic"
+    return experiment.with_(**{f"{traffic}.direction": {"down": "download", "up": "upload"}[way]})
+
+
 def _downwards(files: Files, buffers: tuple[str, ...]) -> Iterator[tuple[Cell, Experiment]]:
     """Figure 8, and both directions over the paths of the test bed, without the server."""
     for variant in ("mptcp", "mptcp-iot", "tcp-wifi", "tcp-3g"):
         file = files["down-" + {"mptcp": "mptcp", "mptcp-iot": "iot"}.get(variant, "tcp")]
         if variant == "tcp-3g":
             file = file.with_(**{"connection.file.subflow.0.via": '["base-station"]'})
-        traffic = "transfer.file" if variant == "mptcp-iot" else "connection.file.traffic"
         for buffer in buffers:
             limited = file.with_(**{"transport.receive_buffer": buffer})
             rates = {"link.wifi.rate": "30 Mbit/s", "link.cell.rate": "10 Mbit/s"}
             yield ("real", variant, buffer), limited.with_(**rates)
             if variant in ("mptcp", "mptcp-iot"):
-                yield ("direction", variant, "down", buffer), limited
-                yield (
-                    ("direction", variant, "up", buffer),
-                    limited.with_(**{f"{traffic}.direction": "upload"}),
-                )
+                for way in ("down", "up"):
+                    yield ("direction", variant, way, buffer), _turned(limited, variant, way)
 
 
 def _sensitivity(files: Files) -> Iterator[tuple[Cell, Experiment]]:
@@ -180,6 +182,16 @@ def _long(files: Files) -> Iterator[tuple[Cell, Experiment]]:
                     }
                     yield (LONG.format(kind), variant, delay, buffer), _variant(files, variant, **changed)
 
+    for variant, file, size in (
+        ("mptcp", files["down-mptcp"], "connection.file.traffic.size"),
+        ("mptcp-iot", files["down-iot"], "transfer.file.size"),
+    ):
+        for buffer in ("200 kB", "600 kB", "1400 kB"):
+            for way in ("down", "up"):
+                turned = _turned(file, variant, way)
+                limited = turned.with_(**{size: "100 MB", "transport.receive_buffer": buffer})
+                yield (LONG.format("direction"), variant, way, buffer), limited
+
 
 def _handover(files: Files) -> Iterator[tuple[Cell, Experiment]]:
     """Lose a path in the middle, with buffers of 600 kB."""
@@ -199,8 +211,7 @@ def _interfaces(files: Files) -> Iterator[tuple[Cell, Experiment]]:
         for number, file in INTERFACES.items():
             experiment = files[file.format(name)]
             if number == "2":
-                traffic = "transfer.file" if variant == "mptcp-iot" else "connection.file.traffic"
-                experiment = experiment.with_(**{f"{traffic}.direction": "upload"})
+                experiment = _turned(experiment, variant, "up")
             for buffer in FEWER_BUFFERS:
                 limited = experiment.with_(**{"transport.receive_buffer": buffer})
                 yield ("interfaces", variant, number, buffer), limited
@@ -232,7 +243,7 @@ def extract(cell: Cell, run: Run) -> dict[str, float]:
             if name == metric and subject.node == node and subject.link is None
         )
 
-    is_down = cell[0] == "real" or (cell[0] == "direction" and cell[2] == "down")
+    is_down = cell[0] == "real" or cell[2] == "down"
     sender, receiver = ("gateway", "device") if is_down else ("device", "gateway")
     return {
         GOODPUT: carried * 8 / seconds,

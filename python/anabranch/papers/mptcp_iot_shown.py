@@ -53,6 +53,7 @@ def _goodputs(
             [one.mean / 1e6 for one in found],
             [(one.half_width or 0.0) / 1e6 for one in found],
             label=label,
+            color=f"C{list(LABELS).index(variant)}",
             marker="o",
             ms=3,
             capsize=2,
