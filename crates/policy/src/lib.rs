@@ -5,4 +5,7 @@
 
 pub mod energy;
 pub mod paths;
+mod reason;
 pub mod scheduler;
+
+pub use reason::Reason;
