@@ -65,7 +65,7 @@ coupling: bed $(VENV)/.engine ## run scenarios/coupling/ in the simulator and on
 	$(BIN)/anabranch coupling --write docs/coupling.md
 
 .PHONY: pages
-pages: $(VENV)/.engine ## measure every congestion control; write tables and plots into docs/algorithms/
+pages: $(VENV)/.engine ## measure congestion controls, schedulers and path managers; write tables and plots into their pages
 	$(BIN)/anabranch pages
 
 .PHONY: papers

@@ -172,8 +172,8 @@ def measured(name: str, scenarios: Path, seeds: Iterable[int] = SEEDS) -> str:
     return "\n\n".join(parts)
 
 
-def document(text: str, name: str, part: str) -> str:
-    """Return a page with its generated part replaced, or added at the end.
+def document(text: str, name: str, part: str, heading: str = "Measured") -> str:
+    """Return a page with its generated part replaced, or added at the end under a heading.
 
     Raises
     ------
@@ -182,7 +182,7 @@ def document(text: str, name: str, part: str) -> str:
     """
     whole = f"{BEGIN}\n\n{part}\n\n{END}\n"
     if BEGIN not in text and END not in text:
-        return f"{text.rstrip()}\n\n## Measured\n\n{whole}"
+        return f"{text.rstrip()}\n\n## {heading}\n\n{whole}"
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -6,5 +6,8 @@
 
 pub mod energy;
 pub mod paths;
+mod reason;
 pub mod scheduler;
 pub mod transfer;
+
+pub use reason::Reason;

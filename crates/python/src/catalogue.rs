@@ -1,8 +1,8 @@
 //! What a scenario can name.
 
 use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
-use anabranch_policy::{energy::RADIOS, paths::PATH_MANAGERS, scheduler::SCHEDULERS};
-use anabranch_scenario::{NAMED, Named as NamedCongestion, STATIC_PATH_MANAGER, model::Recovery};
+use anabranch_policy::energy::RADIOS;
+use anabranch_scenario::{NAMED, Named as NamedCongestion, model::Recovery};
 use pyo3::prelude::*;
 
 /// A congestion control of the registry.
@@ -19,14 +19,14 @@ pub(crate) struct Algorithm {
     params: Vec<Parameter>,
 }
 
-/// A parameter of a congestion control.
+/// A parameter of a congestion control, a scheduler or a path manager.
 #[derive(IntoPyObject)]
 pub(crate) struct Parameter {
-    name: &'static str,
-    default: String,
-    min: String,
-    max: String,
-    doc: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) default: String,
+    pub(crate) min: String,
+    pub(crate) max: String,
+    pub(crate) doc: &'static str,
 }
 
 /// Something else that a scenario can name.
@@ -110,23 +110,6 @@ fn in_unit(param: &Param, stored: u32) -> String {
             param.choices.get(stored as usize).map_or_else(|| stored.to_string(), |name| (*name).to_owned())
         }
     }
-}
-
-/// The packet schedulers in the order of the registry.
-#[pyfunction]
-pub(crate) fn list_schedulers() -> Vec<Named> {
-    SCHEDULERS.iter().map(|info| Named { name: info.name, title: info.title }).collect()
-}
-
-/// The path managers: none, then those in the order of the registry.
-#[pyfunction]
-pub(crate) fn list_path_managers() -> Vec<Named> {
-    let fixed = Named {
-        name: STATIC_PATH_MANAGER,
-        title: "the subflows of the scenario file, opened as transport.join says",
-    };
-    let of_registry = PATH_MANAGERS.iter().map(|info| Named { name: info.name, title: info.title });
-    std::iter::once(fixed).chain(of_registry).collect()
 }
 
 /// The kinds of links.

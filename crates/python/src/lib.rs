@@ -6,6 +6,7 @@ mod catalogue;
 mod control;
 mod custom;
 mod error;
+mod policies;
 mod runs;
 mod scenario;
 
@@ -17,13 +18,15 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+src.", env!("ANABRANC
 #[pymodule]
 mod _engine {
     #[pymodule_export]
-    use crate::catalogue::{list_algorithms, list_links, list_path_managers, list_radios, list_schedulers};
+    use crate::catalogue::{list_algorithms, list_links, list_radios};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]
     use crate::custom::{Call, Subflow, register_algorithm};
     #[pymodule_export]
     use crate::error::{AnabranchError, Cancelled, OutputError, RunError, RunFolderError, ScenarioError};
+    #[pymodule_export]
+    use crate::policies::{list_path_managers, list_schedulers};
     #[pymodule_export]
     use crate::runs::{export_packets, open_run, read_series};
     #[pymodule_export]

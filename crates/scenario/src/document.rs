@@ -148,6 +148,7 @@ fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
             energy_bin: 100_000_000,
             memory: false,
             head_of_line: false,
+            scheduling: false,
         });
     };
     let measure = Measure {
@@ -157,6 +158,7 @@ fn read_measure(top: &Table<'_>, duration: Nanos) -> Result<Measure, Error> {
         energy_bin: given(table.quantity("energy_bin")?),
         memory: given(table.boolean("memory")?),
         head_of_line: given(table.boolean("head_of_line")?),
+        scheduling: given(table.boolean("scheduling")?),
     };
     if measure.to > duration {
         let what =

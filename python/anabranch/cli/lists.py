@@ -74,6 +74,11 @@ def _scenario(path: Path) -> dict[str, str]:
 
 
 def _table(name: str, entries: Sequence[dict[str, Any]]) -> Table:
+    if name in (Kind.SCHEDULERS, Kind.PATH_MANAGERS):
+        table = plain_table(name, "what it is", "checked", "parameters (default)")
+        for entry in entries:
+            table.add_row(entry["name"], entry["title"], entry["tag"], _parameters(entry))
+        return table
     if name != Kind.CONGESTION:
         table = plain_table(name, "what it is")
         for entry in entries:
@@ -81,9 +86,17 @@ def _table(name: str, entries: Sequence[dict[str, Any]]) -> Table:
         return table
     table = plain_table(name, "what it is", "kind", "hosts", "checked", "parameters (default)")
     for entry in entries:
-        parameters = ", ".join(f"{param['name']} ({param['default']})" for param in entry["params"])
         kind = f"{'coupled ' if entry['coupled'] else ''}{entry['kind']}"
         table.add_row(
-            entry["name"], entry["title"], kind, ", ".join(entry["hosts"]), entry["tag"], parameters
+            entry["name"],
+            entry["title"],
+            kind,
+            ", ".join(entry["hosts"]),
+            entry["tag"],
+            _parameters(entry),
         )
     return table
+
+
+def _parameters(entry: dict[str, Any]) -> str:
+    return ", ".join(f"{param['name']} ({param['default']})" for param in entry["params"])

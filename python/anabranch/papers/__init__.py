@@ -10,7 +10,7 @@ from anabranch.papers.ee_mptcp import EE_MPTCP
 from anabranch.papers.mfvl import MFVL
 from anabranch.papers.model import Paper
 from anabranch.papers.mpcoa import MPCOA
-from anabranch.papers.mptcp_iot import PAPER as MPTCP_IOT
+from anabranch.papers.mptcp_iot import MPTCP_IOT
 from anabranch.papers.stcp import STCP
 
 #: Every paper, in the order of the claims' ids.

@@ -19,7 +19,15 @@ pub(crate) fn chain(wires: &[Wire]) -> Scenario {
         description: String::new(),
         source: String::new(),
         duration: 0,
-        measure: Measure { from: 0, to: 0, interval: 0, energy_bin: 1, memory: false, head_of_line: false },
+        measure: Measure {
+            from: 0,
+            to: 0,
+            interval: 0,
+            energy_bin: 1,
+            memory: false,
+            head_of_line: false,
+            scheduling: false,
+        },
         nodes: Vec::new(),
         links: wires
             .iter()

@@ -52,6 +52,10 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     for (index, datagram) in scenario.datagrams.iter().enumerate() {
         layout.datagram(scenario, index, datagram, seed)?;
     }
+    if scenario.measure.scheduling {
+        let note = "measure.scheduling: the kernel does not tell what its scheduler gives to subflows";
+        layout.plan.notes.push(note.to_owned());
+    }
     Ok(layout.finish())
 }
 

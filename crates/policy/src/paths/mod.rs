@@ -28,7 +28,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use observation::{Action, Decision, Observation, Path, Reason, State};
+pub use crate::Reason;
+pub use observation::{Action, Decision, Observation, Path, State};
 pub use registry::{PATH_MANAGERS, Param, ParamUnit, PathManagerInfo, find};
 
 /// Nanoseconds since the connection's host began to count.

@@ -1,7 +1,7 @@
 //! What a path manager sees, and what it answers.
 
 use super::Nanos;
-use crate::energy::Linear;
+use crate::{Reason, energy::Linear};
 
 /// What has become of the subflow of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,15 +114,6 @@ impl Action {
     }
 }
 
-/// Why something is done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
-    /// A word of the policy's page.
-    pub code: &'static str,
-    /// The numbers that decided it, with their units in the names.
-    pub numbers: Vec<(&'static str, i64)>,
-}
-
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
@@ -141,7 +132,6 @@ impl Decision {
         code: &'static str,
         numbers: &[(&'static str, u64)],
     ) -> Self {
-        let numbers = numbers.iter().map(|&(name, value)| (name, i64::try_from(value).unwrap_or(i64::MAX)));
-        Self { path, action, reason: Reason { code, numbers: numbers.collect() } }
+        Self { path, action, reason: Reason::new(code, numbers) }
     }
 }

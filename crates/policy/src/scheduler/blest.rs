@@ -9,9 +9,10 @@
 //! level); reinjections themselves go where minRTT sends them, as there.
 
 use super::{
-    Candidate, Details, Param, Pick, SSTHRESH_INFINITE, Scheduler, SchedulerInfo, Sends, Subflow, Unit,
-    is_again, minrtt::fastest, minrtt::fastest_of_all,
+    Answer, Candidate, Details, Param, Pick, SSTHRESH_INFINITE, Scheduler, SchedulerInfo, Sends, Subflow,
+    Unit, is_again, minrtt::by_rtt, minrtt::fastest, minrtt::fastest_of_all,
 };
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "blest",
@@ -110,13 +111,19 @@ impl Blest {
     fn may_use(&mut self, slow: usize, fast: usize, srtt8_us: u32, details: &dyn Details) -> bool {
         let connection = details.connection();
         self.adapt(self.ranges[slow], connection.now_us, connection.reinjections);
+        let (bytes, left) = self.sides(slow, fast, srtt8_us, details);
+        bytes <= u128::from(left)
+    }
+
+    /// Bytes that the fast subflow could send while a segment is under way on the slow one, and what is left of the window.
+    fn sides(&self, slow: usize, fast: usize, srtt8_us: u32, details: &dyn Details) -> (u128, u64) {
         let (of_slow, of_fast) = (details.subflow(slow), details.subflow(fast));
         let linger = linger_us(self.ranges[slow], srtt8_us >> 3, &of_slow);
         let packets = packets(self.ranges[fast], &of_fast, linger);
         // Below 2^32 * 2^16 packets in slow start, else (2^32 + 2^31) * 2^32; times 2^16 bytes and 1300.
         let bytes = u128::from(packets) * u128::from(of_fast.segment_bytes) * u128::from(self.lambda) / 1000;
         let slow_bytes = u64::from(of_slow.unacknowledged + 1) * u64::from(of_slow.segment_bytes);
-        bytes <= u128::from(connection.window_bytes.saturating_sub(slow_bytes))
+        (bytes, details.connection().window_bytes.saturating_sub(slow_bytes))
     }
 }
 
@@ -131,6 +138,23 @@ impl Scheduler for Blest {
                 if self.may_use(slow, fast, subflows[slow].srtt8_us, details) { picked } else { Pick::Wait }
             }
             _ => picked,
+        }
+    }
+
+    fn why(&self, subflows: &[Candidate], details: &dyn Details, answer: Answer) -> Reason {
+        let slow = answer.subflow();
+        match fastest_of_all(subflows) {
+            Some(fast) if fast != slow && !is_again(subflows) => {
+                let (bytes, left) = self.sides(slow, fast, subflows[slow].srtt8_us, details);
+                let code = if answer == Answer::Leaves(slow) { "would-block" } else { "fits-window" };
+                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+                let lambda = u64::from(self.lambda);
+                Reason::new(
+                    code,
+                    &[("fast_bytes", bytes), ("window_left_bytes", left), ("lambda_permille", lambda)],
+                )
+            }
+            _ => by_rtt(subflows, slow),
         }
     }
 }

@@ -13,9 +13,10 @@
 //! windows are those of now, not averaged over round trips.
 
 use super::{
-    Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Unit, eligible, is_again,
-    minrtt::fastest, otias::QUEUE,
+    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Unit, eligible, is_again,
+    minrtt::by_rtt, minrtt::fastest, otias::QUEUE,
 };
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "daps",
@@ -158,6 +159,18 @@ impl Scheduler for Daps {
             } else {
                 return Pick::Wait;
             }
+        }
+    }
+
+    fn why(&self, subflows: &[Candidate], _: &dyn Details, answer: Answer) -> Reason {
+        if is_again(subflows) {
+            return by_rtt(subflows, answer.subflow());
+        }
+        let left = ("left_segments", u64::from(self.plan.left));
+        match answer {
+            Answer::Takes(_) => Reason::new("plan", &[left, ("plan_ms", self.plan.end_ms)]),
+            Answer::Leaves(_) if self.plan.left > 0 => Reason::new("queue-full", &[left]),
+            Answer::Leaves(_) => Reason::new("plan-given-out", &[]),
         }
     }
 }

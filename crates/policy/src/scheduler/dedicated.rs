@@ -4,7 +4,10 @@
 //! that is usable, then the first usable one with `backup = true`. Nothing is spread, so nothing is reordered inside a
 //! connection. The file that two such sockets share is handed out by [`crate::transfer`].
 
-use super::{Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, eligible, none_has_room};
+use super::{
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, eligible, is_again, none_has_room,
+};
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "dedicated",
@@ -26,6 +29,17 @@ impl Scheduler for Dedicated {
             Some((index, subflow)) if subflow.has_room => Pick::Subflow(index),
             _ => none_has_room(subflows),
         }
+    }
+
+    fn why(&self, subflows: &[Candidate], _: &dyn Details, answer: Answer) -> Reason {
+        let code = match answer {
+            Answer::Takes(_) if is_again(subflows) => "reinjection",
+            Answer::Takes(0) => "dedicated",
+            Answer::Takes(index) if subflows[index].backup => "backup",
+            Answer::Takes(_) => "next",
+            Answer::Leaves(_) => "dedicated-full",
+        };
+        Reason::new(code, &[])
     }
 }
 

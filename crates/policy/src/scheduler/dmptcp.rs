@@ -5,7 +5,7 @@
 use super::{
     SchedulerInfo, Sends,
     rounds::{Rounds, estimate},
-    subset::{AFTER_TIMEOUT, Choose, HORIZON, Path, Subset, WINDOW_MAX, best_prefix},
+    subset::{AFTER_TIMEOUT, Choose, HORIZON, Path, Subset, WINDOW_MAX, Weighed, best_prefix},
 };
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
@@ -29,14 +29,18 @@ struct Dmptcp {
 }
 
 impl Choose for Dmptcp {
-    fn choose(&mut self, paths: &[Path], segments: f64) -> u32 {
+    fn choose(&mut self, paths: &[Path], segments: f64, weighed: &mut Weighed) -> u32 {
         let mut paths = paths.to_vec();
         paths.sort_by_key(|path| (path.rtt_us, path.index));
-        best_prefix(&paths, |paths| {
+        best_prefix(&paths, weighed, |paths| {
             let mut rounds: Vec<Rounds> =
                 paths.iter().map(|path| Rounds::new(path.start(self.initial, self.most))).collect();
             -(estimate(&mut rounds, segments).time_us as f64)
         })
+    }
+
+    fn value_names(&self) -> ([&'static str; 2], f64) {
+        (["completion_us", "other_completion_us"], 1.0)
     }
 }
 
@@ -51,9 +55,9 @@ mod tests {
         let mut rule = Dmptcp { most: 1e6, initial: 1.0 };
         let paths = [path(0, 100, 50.0, Linear::WIFI), path(1, 20, 10.0, Linear::WIFI)];
         // 10, 30, 70, 150 segments after 20, 40, 60, 80 ms on the fast one; the slow one's first round ends at 100 ms.
-        assert_eq!(rule.choose(&paths, 150.0), 0b10, "80 ms alone");
+        assert_eq!(rule.choose(&paths, 150.0, &mut Vec::new()), 0b10, "80 ms alone");
         // After 100 ms the fast one has 310, both have 360.
-        assert_eq!(rule.choose(&paths, 310.0), 0b10, "100 ms either way: the fewer");
-        assert_eq!(rule.choose(&paths, 340.0), 0b11, "100 ms, 120 ms alone");
+        assert_eq!(rule.choose(&paths, 310.0, &mut Vec::new()), 0b10, "100 ms either way: the fewer");
+        assert_eq!(rule.choose(&paths, 340.0, &mut Vec::new()), 0b11, "100 ms, 120 ms alone");
     }
 }

@@ -2,9 +2,10 @@
 //! the fast one would not have finished everything before it.
 
 use super::{
-    Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Subflow, Unit, is_again,
-    minrtt::fastest, minrtt::fastest_of_all,
+    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Subflow, Unit, is_again,
+    minrtt::by_rtt, minrtt::fastest, minrtt::fastest_of_all,
 };
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "ecf",
@@ -52,25 +53,54 @@ impl Path {
 }
 
 impl Ecf {
-    /// Whether to wait for the fast subflow with so many bytes to send. All products stay below 2^32 us times 2^64 bytes
-    /// times 11000 thousandths.
-    fn waits(&mut self, fast: Path, slow: Path, unsent_bytes: u64) -> bool {
-        let unsent = u128::from(unsent_bytes);
+    /// Whether the fast subflow alone ends sooner than the slow one's next round trip, with so many bytes to send. All products
+    /// stay below 2^32 us times 2^64 bytes times 11000 thousandths.
+    fn is_sooner(&self, fast: Path, slow: Path, unsent_bytes: u64) -> bool {
         let delta = fast.sigma_us.max(slow.sigma_us);
         // n * RTT_F < (1 + waiting * beta) * (RTT_S + delta), times cwnd_F.
-        let fast_bytes = unsent.max(fast.window_bytes) + fast.window_bytes;
+        let fast_bytes = u128::from(unsent_bytes).max(fast.window_bytes) + fast.window_bytes;
         let thousandths = 1000 + u128::from(self.beta) * u128::from(self.waiting);
-        let sooner =
-            1000 * fast.srtt_us * fast_bytes < thousandths * fast.window_bytes * (slow.srtt_us + delta);
-        if !sooner {
+        1000 * fast.srtt_us * fast_bytes < thousandths * fast.window_bytes * (slow.srtt_us + delta)
+    }
+
+    /// Whether to wait for the fast subflow with so many bytes to send.
+    fn waits(&mut self, fast: Path, slow: Path, unsent_bytes: u64) -> bool {
+        if !self.is_sooner(fast, slow, unsent_bytes) {
             self.waiting = false;
             return false;
         }
+        let unsent = u128::from(unsent_bytes);
+        let delta = fast.sigma_us.max(slow.sigma_us);
         // k / cwnd_S * RTT_S >= 2 RTT_F + delta, times cwnd_S.
         let slow_bytes = unsent.max(slow.window_bytes);
         let waits = slow.srtt_us * slow_bytes >= slow.window_bytes * (2 * fast.srtt_us + delta);
         self.waiting |= waits;
         waits
+    }
+
+    /// Why it did what it did with the slow subflow, by the inequality that decided. They come out after the answer as they did
+    /// for it: `waiting` is set only where the first holds without it, and cleared only where it fails even with it.
+    fn reason(&self, fast: Path, slow: Path, unsent_bytes: u64, waits: bool) -> Reason {
+        let unsent = u128::from(unsent_bytes);
+        let delta = fast.sigma_us.max(slow.sigma_us);
+        let number = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
+        let per_window = |us: u128, bytes: u128, path: Path| number(us * bytes / path.window_bytes.max(1));
+        let fast_bytes = unsent.max(fast.window_bytes) + fast.window_bytes;
+        let fast_us = per_window(fast.srtt_us, fast_bytes, fast);
+        let thousandths = 1000 + u128::from(self.beta) * u128::from(self.waiting);
+        let slow_us = number(thousandths * (slow.srtt_us + delta) / 1000);
+        let first = [("fast_us", fast_us), ("slow_us", slow_us)];
+        if waits {
+            return Reason::new("fast-sooner", &first);
+        }
+        if !self.is_sooner(fast, slow, unsent_bytes) {
+            return Reason::new("slow-needed", &first);
+        }
+        let slow_us = per_window(slow.srtt_us, unsent.max(slow.window_bytes), slow);
+        Reason::new(
+            "slow-in-time",
+            &[("slow_us", slow_us), ("two_fast_us", number(2 * fast.srtt_us + delta))],
+        )
     }
 }
 
@@ -84,6 +114,18 @@ impl Scheduler for Ecf {
                 if self.waits(path(fast), path(slow), unsent) { Pick::Wait } else { picked }
             }
             _ => picked,
+        }
+    }
+
+    fn why(&self, subflows: &[Candidate], details: &dyn Details, answer: Answer) -> Reason {
+        let slow = answer.subflow();
+        match fastest_of_all(subflows) {
+            Some(fast) if fast != slow && !is_again(subflows) => {
+                let path = |index: usize| Path::new(&subflows[index], &details.subflow(index));
+                let unsent = details.connection().unsent_bytes;
+                self.reason(path(fast), path(slow), unsent, answer == Answer::Leaves(slow))
+            }
+            _ => by_rtt(subflows, slow),
         }
     }
 }

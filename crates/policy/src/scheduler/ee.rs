@@ -10,7 +10,7 @@
 use super::{
     Param, SchedulerInfo, Sends,
     rounds::{Objective, Rounds, estimate},
-    subset::{AFTER_TIMEOUT, Choose, HORIZON, Path, Subset, WINDOW_MAX, best_prefix},
+    subset::{AFTER_TIMEOUT, Choose, HORIZON, Path, Subset, WINDOW_MAX, Weighed, best_prefix},
 };
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
@@ -39,6 +39,16 @@ pub(super) fn objective(choice: u32) -> Objective {
     if choice == 0 { Objective::PerEnergy } else { Objective::PerPower }
 }
 
+/// Names and scale of its values in logs.
+pub(super) fn value_names(objective: Objective) -> ([&'static str; 2], f64) {
+    match objective {
+        // From Mbit/s per mJ.
+        Objective::PerEnergy => (["bps_per_j", "other_bps_per_j"], 1e9),
+        // From Mbit per mW.
+        Objective::PerPower => (["bit_per_w", "other_bit_per_w"], 1e9),
+    }
+}
+
 /// EE-MPTCP's choice.
 pub(crate) struct Ee {
     pub(crate) objective: Objective,
@@ -49,10 +59,10 @@ pub(crate) struct Ee {
 }
 
 impl Choose for Ee {
-    fn choose(&mut self, paths: &[Path], segments: f64) -> u32 {
+    fn choose(&mut self, paths: &[Path], segments: f64, weighed: &mut Weighed) -> u32 {
         let mut paths = paths.to_vec();
         paths.sort_by(|a, b| a.energy_nj().total_cmp(&b.energy_nj()).then(a.index.cmp(&b.index)));
-        best_prefix(&paths, |paths| {
+        best_prefix(&paths, weighed, |paths| {
             let mut rounds: Vec<Rounds> =
                 paths.iter().map(|path| Rounds::new(path.start(self.initial, self.most))).collect();
             let estimate = estimate(&mut rounds, segments);
@@ -60,6 +70,10 @@ impl Choose for Ee {
                 estimate.rates_mbps.iter().zip(paths).map(|(&rate, path)| (rate, path.radio)).collect();
             self.objective.value(&rates, estimate.time_us as f64 / 1e6)
         })
+    }
+
+    fn value_names(&self) -> ([&'static str; 2], f64) {
+        value_names(self.objective)
     }
 }
 
@@ -70,7 +84,7 @@ mod tests {
     use crate::energy::Linear;
 
     fn choose(objective: Objective, paths: &[Path]) -> u32 {
-        Ee { objective, most: 1e6, initial: 1.0 }.choose(paths, 10_000.0)
+        Ee { objective, most: 1e6, initial: 1.0 }.choose(paths, 10_000.0, &mut Vec::new())
     }
 
     /// At their thresholds, so that the windows of the model stay about what they are.

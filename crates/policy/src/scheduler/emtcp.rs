@@ -9,9 +9,10 @@
 //! A subflow without a sample of its round-trip time has no rate and is the dearest.
 
 use super::{
-    Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Unit, eligible, none_has_room,
+    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Unit, eligible, is_again,
+    none_has_room,
 };
-use crate::energy::Linear;
+use crate::{Reason, energy::Linear};
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "emtcp",
@@ -84,6 +85,25 @@ impl Scheduler for Emtcp {
             (_, Some(_)) => Pick::Wait,
             (_, None) => none_has_room(subflows),
         }
+    }
+
+    fn why(&self, subflows: &[Candidate], details: &dyn Details, answer: Answer) -> Reason {
+        let energy = |index: usize| energy_nj(&self.radios[index], &subflows[index], details, index);
+        let rank = |index: usize| {
+            if self.listed { (0.0, 0, index) } else { (energy(index), subflows[index].srtt8_us, index) }
+        };
+        let about = answer.subflow();
+        // Below 2^53; a subflow without a rate has no energy to tell.
+        let own = ("energy_pj_per_bit", (energy(about) * 1e3).min(1e15) as u64);
+        let not_carried = eligible(subflows).filter(|(_, subflow)| !subflow.carried);
+        let is_first = not_carried.map(|(index, _)| index).all(|other| rank(about) <= rank(other));
+        let code = match answer {
+            Answer::Takes(_) if is_again(subflows) => "reinjection",
+            Answer::Takes(_) if is_first => "first",
+            Answer::Takes(_) => "excess",
+            Answer::Leaves(_) => "above-cap",
+        };
+        Reason::new(code, &[own])
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     SchedulerInfo, Sends,
     ee::OBJECTIVE,
     rounds::Objective,
-    subset::{Choose, Path, Subset, best_prefix},
+    subset::{Choose, Path, Subset, Weighed, best_prefix},
 };
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
@@ -29,15 +29,19 @@ struct Es {
 }
 
 impl Choose for Es {
-    fn choose(&mut self, paths: &[Path], segments: f64) -> u32 {
+    fn choose(&mut self, paths: &[Path], segments: f64, weighed: &mut Weighed) -> u32 {
         let mut paths = paths.to_vec();
         paths.sort_by(|a, b| a.energy_nj().total_cmp(&b.energy_nj()).then(a.index.cmp(&b.index)));
-        best_prefix(&paths, |paths| {
+        best_prefix(&paths, weighed, |paths| {
             let rates: Vec<_> = paths.iter().map(|path| (path.rate_mbps(), path.radio)).collect();
             let rate: f64 = rates.iter().map(|path| path.0).sum();
             let megabits = segments * paths[0].segment_bits / 1e6;
             self.objective.value(&rates, megabits / rate)
         })
+    }
+
+    fn value_names(&self) -> ([&'static str; 2], f64) {
+        super::ee::value_names(self.objective)
     }
 }
 
@@ -52,7 +56,7 @@ mod tests {
         // 10 and 45 segments of 8000 bits per 10 and 20 ms.
         let paths = [path(0, 10, 10.0, Linear::WIFI), path(1, 20, 45.0, Linear::LTE)];
         assert_eq!((paths[0].rate_mbps(), paths[1].rate_mbps()), (8.0, 18.0));
-        assert_eq!(Es { objective: Objective::PerEnergy }.choose(&paths, 10_000.0), 0b11);
-        assert_eq!(Es { objective: Objective::PerPower }.choose(&paths, 10_000.0), 0b10);
+        assert_eq!(Es { objective: Objective::PerEnergy }.choose(&paths, 10_000.0, &mut Vec::new()), 0b11);
+        assert_eq!(Es { objective: Objective::PerPower }.choose(&paths, 10_000.0, &mut Vec::new()), 0b10);
     }
 }

@@ -9,8 +9,10 @@
 //! them (Linux takes a subflow with nothing under way).
 
 use super::{
-    Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, Subflow, eligible, is_again, minrtt::fastest,
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, Subflow, eligible, is_again,
+    minrtt::by_rtt, minrtt::fastest,
 };
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "linux",
@@ -110,6 +112,25 @@ impl Scheduler for Linux {
         self.current = index;
         self.left = burst.saturating_sub(u64::from(subflow.segment_bytes));
         Pick::Queue(index)
+    }
+
+    fn why(&self, subflows: &[Candidate], details: &dyn Details, answer: Answer) -> Reason {
+        let about = answer.subflow();
+        if is_again(subflows) {
+            return by_rtt(subflows, about);
+        }
+        let drains_us = |index: usize| {
+            let subflow = details.subflow(index);
+            let average = self.average[index].unwrap_or_else(|| pace(&subflow));
+            u64::try_from((linger(queue_bytes(&subflow), average) * 1_000_000) >> 32).unwrap_or(u64::MAX)
+        };
+        match answer {
+            Answer::Takes(_) => Reason::new(
+                "drains-first",
+                &[("drains_us", drains_us(about)), ("burst_left_bytes", self.left)],
+            ),
+            Answer::Leaves(_) => Reason::new("first-is-full", &[("drains_us", drains_us(about))]),
+        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! Lowest round-trip time first (Paasch et al., CSWS 2014), as the out-of-tree kernel has it.
 
-use super::{Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, eligible, none_has_room};
+use super::{
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, eligible, is_again, none_has_room,
+};
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "minrtt",
@@ -19,6 +22,23 @@ struct MinRtt;
 impl Scheduler for MinRtt {
     fn pick(&mut self, subflows: &[Candidate], _: &dyn Details) -> Pick {
         fastest(subflows)
+    }
+
+    fn why(&self, subflows: &[Candidate], _: &dyn Details, answer: Answer) -> Reason {
+        by_rtt(subflows, answer.subflow())
+    }
+}
+
+/// Why minRTT takes this subflow.
+pub(super) fn by_rtt(subflows: &[Candidate], index: usize) -> Reason {
+    let srtt_us = |index: usize| u64::from(subflows[index].srtt8_us >> 3);
+    let own = ("srtt_us", srtt_us(index));
+    if is_again(subflows) {
+        return Reason::new("reinjection", &[own]);
+    }
+    match fastest_of_all(subflows).filter(|&fast| fast != index) {
+        Some(fast) => Reason::new("faster-full", &[own, ("fastest_srtt_us", srtt_us(fast))]),
+        None => Reason::new("fastest", &[own]),
     }
 }
 

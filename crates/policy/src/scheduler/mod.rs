@@ -29,7 +29,10 @@ pub(crate) mod subset;
 #[cfg(test)]
 mod testing;
 mod weighted;
+#[cfg(test)]
+mod whys;
 
+use crate::Reason;
 pub use minrtt::fastest;
 pub use registry::{Facts, Param, SCHEDULERS, SchedulerInfo, Sends, Setup, Unit, find};
 
@@ -118,6 +121,42 @@ pub trait Scheduler {
     /// Called for the oldest segment that has to be sent, again and again until the answer is [`Pick::Wait`] or nothing is
     /// left; `subflows` in the order of the scenario, at most 32. A segment that has been carried before is a reinjection.
     fn pick(&mut self, subflows: &[Candidate], details: &dyn Details) -> Pick;
+
+    /// Why it has just answered this to the same arguments: asked only when somebody wants to know, and before anything that
+    /// it was shown has changed. The reason is about the subflow picked or, if the answer was [`Pick::Wait`], about the one
+    /// with room that minRTT would have taken.
+    fn why(&self, subflows: &[Candidate], details: &dyn Details, answer: Answer) -> Reason;
+
+    /// The subflows that it uses now, one bit each, if it chooses a subset.
+    fn chosen(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// What a scheduler is asked the reason of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// This subflow was picked.
+    Takes(usize),
+    /// This subflow has room and is left alone.
+    Leaves(usize),
+}
+
+impl Answer {
+    /// What there is to ask about a pick: nothing if no subflow could have carried the segment.
+    pub fn of(picked: Pick, subflows: &[Candidate]) -> Option<Self> {
+        match (picked, fastest(subflows)) {
+            (Pick::Subflow(index) | Pick::Queue(index), _) => Some(Self::Takes(index)),
+            (Pick::Wait, Pick::Subflow(index)) => Some(Self::Leaves(index)),
+            (Pick::Wait | Pick::AllCarried, _) => None,
+        }
+    }
+
+    /// The subflow that it is about.
+    pub fn subflow(self) -> usize {
+        let (Self::Takes(index) | Self::Leaves(index)) = self;
+        index
+    }
 }
 
 /// Classes of RFC 8684 section 3.3.8: backup subflows count only while no regular one is usable.

@@ -8,9 +8,10 @@
 //! sends them, as there.
 
 use super::{
-    Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Subflow, Unit, eligible, is_again,
-    minrtt::fastest,
+    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Subflow, Unit, eligible,
+    is_again, minrtt::by_rtt, minrtt::fastest,
 };
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "otias",
@@ -67,6 +68,20 @@ impl Scheduler for Otias {
         match with_time.min_by_key(|&(time, index, _)| (time, index)) {
             Some((time, index, queued)) if time < NEVER && queued < self.most => Pick::Queue(index),
             _ => Pick::Wait,
+        }
+    }
+
+    fn why(&self, subflows: &[Candidate], details: &dyn Details, answer: Answer) -> Reason {
+        let about = answer.subflow();
+        if is_again(subflows) {
+            return by_rtt(subflows, about);
+        }
+        let subflow = details.subflow(about);
+        let arrives = time(half_rounds(&subflow), subflows[about].srtt8_us);
+        let numbers = [("arrives_us", arrives / 16), ("queued_segments", u64::from(subflow.queued))];
+        match answer {
+            Answer::Takes(_) => Reason::new("arrives-first", &numbers),
+            Answer::Leaves(_) => Reason::new("first-is-full", &numbers),
         }
     }
 }

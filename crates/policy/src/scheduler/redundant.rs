@@ -5,7 +5,11 @@
 //! what is acknowledged at the data level, and cuts new data for whichever has carried all there is. Backup subflows
 //! carry no copies while a regular one is usable. What is asked here are reinjections alone.
 
-use super::{Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, is_again, minrtt::fastest};
+use super::{
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, Sends, is_again, minrtt::by_rtt,
+    minrtt::fastest,
+};
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "redundant",
@@ -24,6 +28,13 @@ struct Redundant;
 impl Scheduler for Redundant {
     fn pick(&mut self, subflows: &[Candidate], _: &dyn Details) -> Pick {
         if is_again(subflows) { fastest(subflows) } else { Pick::Wait }
+    }
+
+    fn why(&self, subflows: &[Candidate], _: &dyn Details, answer: Answer) -> Reason {
+        match answer {
+            Answer::Takes(index) => by_rtt(subflows, index),
+            Answer::Leaves(_) => Reason::new("copies", &[]),
+        }
     }
 }
 

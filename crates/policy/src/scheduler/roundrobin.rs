@@ -4,8 +4,10 @@
 //! subflow breaks off is not resumed (the kernel keeps what is left of it until all have had theirs).
 
 use super::{
-    Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Setup, Unit, eligible, none_has_room,
+    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Setup, Unit, eligible,
+    is_again, none_has_room,
 };
+use crate::Reason;
 
 pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "roundrobin",
@@ -61,6 +63,14 @@ impl Scheduler for RoundRobin {
                 Pick::Subflow(index)
             }
             None => none_has_room(subflows),
+        }
+    }
+
+    fn why(&self, subflows: &[Candidate], _: &dyn Details, answer: Answer) -> Reason {
+        match answer {
+            Answer::Takes(_) if is_again(subflows) => Reason::new("reinjection", &[]),
+            Answer::Takes(_) => Reason::new("turn", &[("left_segments", u64::from(self.left))]),
+            Answer::Leaves(_) => Reason::new("not-its-turn", &[("next_subflow", self.next as u64)]),
         }
     }
 }

@@ -7,10 +7,10 @@
 //! makes it a backup with MP_PRIO); it carries reinjections that all of the subset have carried.
 
 use super::{
-    Candidate, Connection, Details, Param, Pick, SSTHRESH_INFINITE, Scheduler, Setup, Unit, eligible,
-    minrtt::fastest, none_has_room, rounds::Start,
+    Answer, Candidate, Connection, Details, Param, Pick, SSTHRESH_INFINITE, Scheduler, Setup, Unit, eligible,
+    is_again, minrtt::by_rtt, minrtt::fastest, none_has_room, rounds::Start,
 };
-use crate::energy::Linear;
+use crate::{Reason, energy::Linear};
 
 /// Parameter of those that reckon with what is left to send.
 pub(super) const HORIZON: Param = Param::new(
@@ -72,16 +72,27 @@ impl Path {
 pub(crate) trait Choose {
     /// One bit for each of the paths, by the index of its subflow. `paths` is not empty, in the order of the scenario; so
     /// many `segments` are left to send, at least 1.
-    fn choose(&mut self, paths: &[Path], segments: f64) -> u32;
+    fn choose(&mut self, paths: &[Path], segments: f64, weighed: &mut Weighed) -> u32;
+
+    /// What its values are called and multiplied by in a log: the value of the subset chosen, then of the best other.
+    fn value_names(&self) -> ([&'static str; 2], f64);
 }
 
+/// The subsets that a rule has weighed against one another, one bit per subflow, with their values; for logs.
+pub(super) type Weighed = Vec<(u32, f64)>;
+
 /// The bits of the first so many of these paths that a rule's value is highest for; of equal values the fewest paths.
-pub(super) fn best_prefix(paths: &[Path], mut value: impl FnMut(&[Path]) -> f64) -> u32 {
+pub(super) fn best_prefix(
+    paths: &[Path],
+    weighed: &mut Weighed,
+    mut value: impl FnMut(&[Path]) -> f64,
+) -> u32 {
     let mut best = (f64::NEG_INFINITY, 0, 0);
     let mut bits = 0;
     for count in 1..=paths.len() {
         bits |= 1 << paths[count - 1].index;
         let value = value(&paths[..count]);
+        weighed.push((bits, value));
         if value > best.0 {
             best = (value, count, bits);
         }
@@ -119,6 +130,8 @@ pub(super) struct Subset<C> {
     /// What it was chosen from.
     of: u32,
     renew_at_us: u64,
+    /// What the choice was made among; empty while a subflow has no sample of its round-trip time.
+    weighed: Weighed,
 }
 
 impl<C: Choose> Subset<C> {
@@ -131,6 +144,7 @@ impl<C: Choose> Subset<C> {
             chosen: 0,
             of: 0,
             renew_at_us: 0,
+            weighed: Vec::new(),
         }
     }
 
@@ -152,6 +166,7 @@ impl<C: Choose> Subset<C> {
                 radio: self.radios[index],
             });
         }
+        self.weighed.clear();
         if paths.iter().any(|path| path.rtt_us == 0) {
             (self.chosen, self.renew_at_us) = (self.of, connection.now_us);
             return;
@@ -160,7 +175,7 @@ impl<C: Choose> Subset<C> {
             return;
         }
         let left = connection.unsent_bytes.div_ceil(u64::from(segment_bytes)) as f64;
-        self.chosen = self.rule.choose(&paths, left.clamp(1.0, self.horizon));
+        self.chosen = self.rule.choose(&paths, left.clamp(1.0, self.horizon), &mut self.weighed);
         let chosen = paths.iter().filter(|path| self.chosen & 1 << path.index != 0);
         self.renew_at_us = connection.now_us + chosen.map(|path| path.rtt_us).min().unwrap_or(0);
     }
@@ -192,6 +207,31 @@ impl<C: Choose> Scheduler for Subset<C> {
             None => none_has_room(subflows),
         }
     }
+
+    fn why(&self, subflows: &[Candidate], _: &dyn Details, answer: Answer) -> Reason {
+        if is_again(subflows) {
+            return by_rtt(subflows, answer.subflow());
+        }
+        let chosen = ("chosen_subflows", u64::from(self.chosen));
+        let own = self.weighed.iter().find(|(bits, _)| *bits == self.chosen);
+        let Some(&(_, own)) = own else { return Reason::new("not-measured", &[chosen]) };
+        let ([name, name_of_other], scale) = self.rule.value_names();
+        // Beyond 2^63 they count as that: a cast saturates.
+        let told = |value: f64| (value * scale).abs() as u64;
+        let mut numbers = vec![chosen, (name, told(own))];
+        let others = self.weighed.iter().filter(|(bits, _)| *bits != self.chosen);
+        let other =
+            others.copied().reduce(|best, other| if other.1 * scale > best.1 * scale { other } else { best });
+        if let Some((bits, value)) = other {
+            numbers.extend([("other_subflows", u64::from(bits)), (name_of_other, told(value))]);
+        }
+        let code = if matches!(answer, Answer::Takes(_)) { "chosen" } else { "left-out" };
+        Reason::new(code, &numbers)
+    }
+
+    fn chosen(&self) -> Option<u32> {
+        Some(self.chosen)
+    }
 }
 
 #[cfg(test)]
@@ -209,9 +249,14 @@ mod tests {
     struct Second(Vec<(usize, f64)>);
 
     impl Choose for Second {
-        fn choose(&mut self, paths: &[Path], segments: f64) -> u32 {
+        fn choose(&mut self, paths: &[Path], segments: f64, weighed: &mut Weighed) -> u32 {
             self.0.push((paths.len(), segments));
+            weighed.extend([(0b01, 3.0), (0b11, 5.0), (1 << paths[paths.len() - 1].index, 7.0)]);
             1 << paths[paths.len() - 1].index
+        }
+
+        fn value_names(&self) -> ([&'static str; 2], f64) {
+            (["length", "other_length"], 10.0)
         }
     }
 
@@ -257,6 +302,19 @@ mod tests {
         assert!(subset.rule.0.is_empty());
         let known = candidate(100, true);
         assert_eq!(subset.pick(&[candidate(20, true), known], &still(0, 9000)), Pick::Subflow(1));
+    }
+
+    #[test]
+    fn why_tells_the_subset_its_value_and_the_best_other() {
+        let mut subset = subset();
+        let both = [candidate(20, true), candidate(100, true)];
+        subset.pick(&both, &still(0, 9000));
+        let numbers =
+            [("chosen_subflows", 0b10), ("length", 70), ("other_subflows", 0b11), ("other_length", 50)];
+        let chosen = subset.why(&both, &still(0, 9000), Answer::Takes(1));
+        assert_eq!((chosen.code, chosen.numbers), ("chosen", numbers.to_vec()));
+        assert_eq!(subset.why(&both, &still(0, 9000), Answer::Leaves(0)).code, "left-out");
+        assert_eq!(subset.chosen(), Some(0b10));
     }
 
     #[test]

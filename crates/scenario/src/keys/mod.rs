@@ -195,6 +195,12 @@ static MEASURE: Section = Section {
             Default("false"),
             "Whether MPTCP connections report how long data waited at the receiver for earlier data.",
         ),
+        key(
+            "scheduling",
+            Kind::Bool,
+            Default("false"),
+            "Whether subflows of MPTCP report their share of the data and whether the scheduler's subset has them (simulator).",
+        ),
     ],
 };
 impl Section {

@@ -84,4 +84,6 @@ pub struct Measure {
     pub memory: bool,
     /// Whether MPTCP connections report how long data waited for earlier data.
     pub head_of_line: bool,
+    /// Whether subflows of MPTCP report what their scheduler gives them.
+    pub scheduling: bool,
 }

@@ -3,6 +3,7 @@
 mod energy;
 mod memory;
 mod relay;
+mod scheduling;
 mod summary;
 mod transfer;
 mod workload;
@@ -17,6 +18,7 @@ use anabranch_record::{
 use anabranch_scenario::model::QueueLimit;
 
 use memory::MemoryMeter;
+use scheduling::SchedulingMeter;
 
 use crate::{
     engine::{heads::Key, timers::TimerKind},
@@ -114,6 +116,8 @@ pub(crate) struct Meter {
     energy: Vec<InterfaceMeter>,
     /// If it is wanted.
     memory: Option<Box<MemoryMeter>>,
+    /// If it is wanted, and there are series.
+    scheduling: Option<Box<SchedulingMeter>>,
 }
 
 impl Delivered {
@@ -170,6 +174,8 @@ impl<K: Key> World<'_, K> {
             meter.link_series = (0..meter.links.len()).map(|_| empty()).collect();
         }
         meter.memory = scenario.measure.memory.then(|| Box::new(MemoryMeter::new(scenario)));
+        let points = scenario.measure.scheduling && scenario.measure.interval > 0;
+        meter.scheduling = points.then(|| Box::new(SchedulingMeter::new(subflows)));
         self.timers.push(self.sampling_interval(), TimerKind::Sample, 0);
         self.timers.push(scenario.measure.from, TimerKind::Window, 0);
         self.begin_energy();
@@ -283,6 +289,7 @@ impl<K: Key> World<'_, K> {
             }
         }
         self.sample_memory(inside, wanted);
+        self.sample_scheduling();
         self.timers.push(now + interval, TimerKind::Sample, 0);
     }
 
@@ -325,6 +332,7 @@ impl<K: Key> World<'_, K> {
         if self.scenario.measure.interval > 0 {
             all.extend(meter.memory.iter().flat_map(|memory| memory.series(self.scenario)));
             all.extend(energy::series(self.scenario, meter.energy));
+            all.extend(meter.scheduling.into_iter().flat_map(|of| of.series(self.scenario)));
         }
         all
     }

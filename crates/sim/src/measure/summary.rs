@@ -7,7 +7,7 @@ use anabranch_record::{
 };
 use anabranch_scenario::model::{Direction, Protocol, Strips};
 
-use super::{Counts, SubflowCounts, seconds};
+use super::{Counts, SubflowCounts, scheduling, seconds};
 use crate::{engine::heads::Key, net::LinkRef, scheduler, world::World};
 
 impl<K: Key> World<'_, K> {
@@ -117,11 +117,22 @@ impl<K: Key> World<'_, K> {
                     }
                 }
             }
+            let first_sent = |subflow: usize| {
+                let [begin, end] =
+                    [begin, end].map(|counts| scheduling::first_sent(&counts.subflows[subflow]));
+                (end - begin) as f64
+            };
+            let all_first_sent: f64 = subflows.clone().map(first_sent).sum();
+            let shares = all_first_sent > 0.0 && scheduling::is_told(self.scenario, model);
             let eventful = self.scenario.events.iter().any(|event| event.connection == index);
             for (subflow, path) in subflows.zip(&model.subflows) {
                 let scope = Scope::Subflow(model.name.clone(), path.name.clone());
                 let counts = (begin.subflows[subflow], end.subflows[subflow]);
                 self.subflow_figures(figures, &scope, subflow, counts, window_s);
+                if shares {
+                    let value = first_sent(subflow) / all_first_sent;
+                    figures.push(Figure { scope: scope.clone(), metric: "data_share", value });
+                }
                 if model.transport.ecn {
                     let marks = counts.1.ecn_marks - counts.0.ecn_marks;
                     figures.push(Figure { scope: scope.clone(), metric: "ecn_marks", value: marks as f64 });

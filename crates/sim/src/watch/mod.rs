@@ -12,12 +12,14 @@ mod numbers;
 mod options;
 mod output;
 mod paths;
+mod picks;
 mod qlog;
 mod spool;
 
 use std::{
     error, fmt, io,
     path::{Path, PathBuf},
+    sync::mpsc::{self, Receiver},
 };
 
 use anabranch_link::Nanos;
@@ -25,7 +27,7 @@ use anabranch_policy::paths::Decision;
 use anabranch_record::model::Measurements;
 use anabranch_scenario::{model::Scenario, workload};
 
-use self::{bytes::Bytes, capture::Capture, qlog::Qlog};
+use self::{bytes::Bytes, capture::Capture, picks::Told, qlog::Qlog};
 use crate::{
     Control, Interrupted,
     engine::heads::Key,
@@ -137,7 +139,11 @@ fn record_with<K: Key>(
 ) -> Result<Measurements, RecordError> {
     let mut world = World::<K>::new(scenario, seed);
     if records != Records::default() {
-        world.watch = Some(Box::new(Watch::new(scenario, seed, folder, records)));
+        let (to, picks) = mpsc::channel();
+        world.watch = Some(Box::new(Watch::new(scenario, seed, folder, records, picks)));
+        if records.events {
+            picks::ask_schedulers(&mut world, &to);
+        }
     }
     let ended = world.run(control);
     let finished = world.watch.take().map_or(Ok(()), |watch| watch.finish(scenario.duration));
@@ -169,6 +175,17 @@ struct Files {
     bytes: Bytes,
     capture: Option<Capture>,
     qlog: Option<Qlog>,
+    /// What schedulers have to say.
+    picks: Receiver<Told>,
+}
+
+impl Files {
+    /// Writes why packets go where they go, before the packets.
+    fn tell_picks(&mut self, now: Nanos) {
+        if let Some(qlog) = &mut self.qlog {
+            self.picks.try_iter().for_each(|told| qlog.picked(now, &told));
+        }
+    }
 }
 
 impl Watch {
@@ -177,13 +194,14 @@ impl Watch {
         Self { trace: Some(Trace::new(limit)), files: None }
     }
 
-    fn new(scenario: &Scenario, seed: u64, folder: &Path, records: Records) -> Self {
+    fn new(scenario: &Scenario, seed: u64, folder: &Path, records: Records, picks: Receiver<Told>) -> Self {
         let snaplen = (!records.whole_packets).then_some(SNAPLEN);
         let capture = || Capture::new(scenario, seed, folder.join(PACKETS), snaplen);
         let files = Files {
             bytes: Bytes::new(scenario),
             capture: records.packets.then(capture),
             qlog: records.events.then(|| Qlog::new(scenario, folder.join(EVENTS))),
+            picks,
         };
         Self { trace: None, files: Some(files) }
     }
@@ -201,7 +219,9 @@ impl Watch {
         if let Some(trace) = &mut self.trace {
             trace.sent(now, endpoint as u32, packet, sacks);
         }
-        if let Some(Files { bytes, capture, qlog }) = &mut self.files {
+        if let Some(files) = &mut self.files {
+            files.tell_picks(now);
+            let Files { bytes, capture, qlog, .. } = files;
             bytes.note(endpoint, packet);
             let shown = Shown { now, endpoint, packet, sacks, bytes };
             if let Some(capture) = capture {
@@ -223,7 +243,7 @@ impl Watch {
 
     /// A packet has left the network at its sink.
     pub(crate) fn arrived(&mut self, now: Nanos, sink: u32, packet: &Packet, sacks: &SackPool) {
-        let Some(Files { bytes, capture, qlog }) = &mut self.files else { return };
+        let Some(Files { bytes, capture, qlog, .. }) = &mut self.files else { return };
         if packet.has(flags::DATAGRAM) {
             if let Some(capture) = capture {
                 capture.datagram(now, packet.ack as usize, packet, 1);
@@ -241,7 +261,9 @@ impl Watch {
 
     /// Something may have changed at an endpoint.
     pub(crate) fn look(&mut self, now: Nanos, index: usize, endpoint: &Endpoint, is_mptcp: bool) {
-        if let Some(Files { bytes, qlog: Some(qlog), .. }) = &mut self.files {
+        let Some(files) = &mut self.files else { return };
+        files.tell_picks(now);
+        if let Files { bytes, qlog: Some(qlog), .. } = files {
             qlog.look(now, index, endpoint, is_mptcp, bytes);
         }
     }

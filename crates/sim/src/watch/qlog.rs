@@ -13,10 +13,12 @@ use std::{collections::BTreeSet, fmt::Write as _, io, path::PathBuf};
 
 use anabranch_cc::{CaState, SSTHRESH_INFINITE};
 use anabranch_link::Nanos;
-use anabranch_policy::paths::Decision;
+use anabranch_policy::{Reason, paths::Decision};
 use anabranch_scenario::model::Scenario;
 
-use super::{Shown, bytes::Bytes, output::Output, paths, paths::Path, paths::Paths, spool::Spool};
+use super::{
+    Shown, bytes::Bytes, output::Output, paths, paths::Path, paths::Paths, picks::Told, spool::Spool,
+};
 use crate::{
     packet::{NO_SACK, flags, unwrap},
     signal::Signal,
@@ -272,13 +274,12 @@ impl Qlog {
 
     /// The path manager has decided something about the subflow of an endpoint.
     pub(super) fn decided(&mut self, now: Nanos, index: usize, decision: &Decision) {
-        self.event(index, now, "path_decision", |to| {
-            text(to, "action", decision.action.name());
-            text(to, "reason", decision.reason.code);
-            for (name, value) in &decision.reason.numbers {
-                write!(to, ",\"{name}\":{value}").expect("a string takes all text");
-            }
-        });
+        self.event(index, now, "path_decision", |to| explain(to, decision.action.name(), &decision.reason));
+    }
+
+    /// A scheduler has said something new about the subflow of an endpoint.
+    pub(super) fn picked(&mut self, now: Nanos, told: &Told) {
+        self.event(told.endpoint, now, "scheduler_decision", |to| explain(to, told.action, &told.reason));
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -430,6 +431,15 @@ fn describe(to: &mut String, Shown { endpoint, packet, sacks, bytes, .. }: Shown
 fn push_name(to: &mut String, begin: usize, name: &str) {
     let comma = if to.len() > begin { "," } else { "" };
     write!(to, "{comma}\"{name}\"").expect("a string takes all text");
+}
+
+/// What is done, why, and the numbers that decided it.
+fn explain(to: &mut String, action: &str, reason: &Reason) {
+    text(to, "action", action);
+    text(to, "reason", reason.code);
+    for (name, value) in &reason.numbers {
+        write!(to, ",\"{name}\":{value}").expect("a string takes all text");
+    }
 }
 
 fn member(to: &mut String, name: &str, value: u64) {

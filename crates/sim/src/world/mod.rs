@@ -81,6 +81,8 @@ impl<K: Key> World<'_, K> {
         }
     }
 
+    // Whatever its callers hold would take registers from the loop.
+    #[inline(never)]
     fn run_to_end<const WATCHED: bool>(&mut self, control: &Control) -> Result<(), Interrupted> {
         let end = self.scenario.duration;
         loop {
