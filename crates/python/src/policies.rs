@@ -73,12 +73,17 @@ fn of_scheduler(param: &scheduler::Param, stored: u32) -> String {
     }
 }
 
-/// The same; times are stored in nanoseconds.
+/// The same; times are stored in nanoseconds, sizes in bytes.
 fn of_path_manager(unit: ParamUnit, stored: u64) -> String {
     match unit {
         ParamUnit::Time if stored.is_multiple_of(1_000_000_000) => format!("{} s", stored / 1_000_000_000),
         ParamUnit::Time if stored.is_multiple_of(1_000_000) => format!("{} ms", stored / 1_000_000),
         ParamUnit::Time => format!("{stored} ns"),
+        ParamUnit::Bytes if stored > 0 && stored.is_multiple_of(1_000_000) => {
+            format!("{} MB", stored / 1_000_000)
+        }
+        ParamUnit::Bytes if stored > 0 && stored.is_multiple_of(1_000) => format!("{} kB", stored / 1_000),
+        ParamUnit::Bytes => format!("{stored} B"),
         ParamUnit::Count => stored.to_string(),
         ParamUnit::Permille => (stored as f64 / 1000.0).to_string(),
         ParamUnit::Bool => (stored != 0).to_string(),

@@ -59,7 +59,7 @@ pub(super) struct Energy {
     renew_at: Nanos,
 }
 
-type Facts = [(&'static str, u64); 4];
+type Facts = Vec<(&'static str, u64)>;
 
 impl Energy {
     pub(super) fn new(
@@ -114,8 +114,11 @@ impl Energy {
             u32::MAX
         } else {
             self.code = "rate-per-energy";
-            self.facts = paths.iter().map(|path| facts(path, segments)).collect();
-            self.rule.choose(&paths, segments)
+            let mut weighed = Vec::new();
+            let bits = self.rule.choose(&paths, segments, &mut weighed);
+            let values = subset::values(&self.rule, &weighed, bits);
+            self.facts = paths.iter().map(|path| facts(path, segments, values.as_ref())).collect();
+            bits
         };
         let is_chosen = |index: &usize| bits & 1 << index != 0;
         self.chosen = (0..self.of.len()).filter(is_chosen).map(|index| self.of[index]).collect();
@@ -138,13 +141,16 @@ fn member(index: usize, of: &Path, loss: f64) -> subset::Path {
 }
 
 /// The numbers that decide over a path, for the log.
-fn facts(path: &subset::Path, segments: f64) -> Facts {
-    [
+fn facts(path: &subset::Path, segments: f64, values: Option<&subset::Values>) -> Facts {
+    let mut facts = vec![
         ("energy_pj_per_bit", (path.energy_nj() * 1e3) as u64),
         ("rate_kbps", (path.rate_mbps() * 1e3) as u64),
         ("loss_ppm", (path.loss * 1e6) as u64),
         ("segments", segments as u64),
-    ]
+    ];
+    facts.extend(values.map(|values| values.own));
+    facts.extend(values.and_then(|values| values.other).map(|(_, value)| value));
+    facts
 }
 
 /// Whether it is time for dear radios.

@@ -79,7 +79,7 @@ pub(crate) trait Choose {
 }
 
 /// The subsets that a rule has weighed against one another, one bit per subflow, with their values; for logs.
-pub(super) type Weighed = Vec<(u32, f64)>;
+pub(crate) type Weighed = Vec<(u32, f64)>;
 
 /// The bits of the first so many of these paths that a rule's value is highest for; of equal values the fewest paths.
 pub(super) fn best_prefix(
@@ -213,17 +213,12 @@ impl<C: Choose> Scheduler for Subset<C> {
             return by_rtt(subflows, answer.subflow());
         }
         let chosen = ("chosen_subflows", u64::from(self.chosen));
-        let own = self.weighed.iter().find(|(bits, _)| *bits == self.chosen);
-        let Some(&(_, own)) = own else { return Reason::new("not-measured", &[chosen]) };
-        let ([name, name_of_other], scale) = self.rule.value_names();
-        // Beyond 2^63 they count as that: a cast saturates.
-        let told = |value: f64| (value * scale).abs() as u64;
-        let mut numbers = vec![chosen, (name, told(own))];
-        let others = self.weighed.iter().filter(|(bits, _)| *bits != self.chosen);
-        let other =
-            others.copied().reduce(|best, other| if other.1 * scale > best.1 * scale { other } else { best });
-        if let Some((bits, value)) = other {
-            numbers.extend([("other_subflows", u64::from(bits)), (name_of_other, told(value))]);
+        let Some(values) = values(&self.rule, &self.weighed, self.chosen) else {
+            return Reason::new("not-measured", &[chosen]);
+        };
+        let mut numbers = vec![chosen, values.own];
+        if let Some((bits, value)) = values.other {
+            numbers.extend([("other_subflows", u64::from(bits)), value]);
         }
         let code = if matches!(answer, Answer::Takes(_)) { "chosen" } else { "left-out" };
         Reason::new(code, &numbers)
@@ -232,6 +227,26 @@ impl<C: Choose> Scheduler for Subset<C> {
     fn chosen(&self) -> Option<u32> {
         Some(self.chosen)
     }
+}
+
+/// What a log tells of a choice.
+pub(crate) struct Values {
+    /// Of the subset chosen.
+    pub(crate) own: (&'static str, u64),
+    /// The best other subset, one bit per subflow, and its value.
+    pub(crate) other: Option<(u32, (&'static str, u64))>,
+}
+
+/// The values of what has been chosen and of the best other; none if there was nothing to weigh.
+pub(crate) fn values(rule: &impl Choose, weighed: &Weighed, chosen: u32) -> Option<Values> {
+    let &(_, own) = weighed.iter().find(|(bits, _)| *bits == chosen)?;
+    let ([name, name_of_other], scale) = rule.value_names();
+    // Beyond 2^63 they count as that: a cast saturates.
+    let told = |value: f64| (value * scale).abs() as u64;
+    let others = weighed.iter().copied().filter(|(bits, _)| *bits != chosen);
+    let other = others.reduce(|best, other| if other.1 * scale > best.1 * scale { other } else { best });
+    let other = other.map(|(bits, value)| (bits, (name_of_other, told(value))));
+    Some(Values { own: (name, told(own)), other })
 }
 
 #[cfg(test)]

@@ -52,7 +52,11 @@ fn a_path_that_takes_power_for_next_to_nothing_becomes_a_backup_and_stays_open()
     // 52 + 1288 / 0.004 nJ per bit.
     let expected =
         [("energy_pj_per_bit", 322_052_000), ("rate_kbps", 4), ("loss_ppm", 0), ("segments", 10_000)];
-    assert_eq!(decision.reason.numbers, expected);
+    assert_eq!(decision.reason.numbers[..4], expected);
+    // The subset chosen is worth more than the best other one.
+    let [(own, worth), (other, worth_of_other)] = decision.reason.numbers[4..] else { panic!("two more") };
+    assert_eq!([own, other], ["bps_per_j", "other_bps_per_j"]);
+    assert!(worth > worth_of_other, "{worth} and {worth_of_other}");
 }
 
 #[test]
