@@ -53,6 +53,8 @@ fn members(kind: &str) -> (&'static [&'static str], &'static [&'static str]) {
         "congestion_state_updated" => (&["new"], &["old"]),
         "timeout" => (&["count", "next"], &[]),
         "subflow_state_updated" => (&["old", "new", "by"], &["tuple"]),
+        // The numbers are minRTT's.
+        "scheduler_decision" => (&["action", "reason"], &["srtt_us", "fastest_srtt_us"]),
         other => panic!("the schema has no event {other}"),
     }
 }
@@ -73,7 +75,7 @@ fn check_event(event: &Value) {
                 ranges.iter().all(|range| range[0].as_u64() < range[1].as_u64() && range[2].is_null())
             }),
             "is_retransmission" => value.as_bool() == Some(true),
-            "old" | "new" | "by" | "tuple" => value.is_string(),
+            "old" | "new" | "by" | "tuple" | "action" | "reason" => value.is_string(),
             "smoothed_rtt" | "rtt_variance" | "min_rtt" | "next" => value.is_f64(),
             _ => value.is_u64(),
         };
