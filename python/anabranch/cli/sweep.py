@@ -21,12 +21,13 @@ from anabranch.cli.scenario import (
     load_algorithm_files,
     pairs,
 )
-from anabranch.cli.show import MAX_SUBJECTS, console, plain_table, progress_bar
+from anabranch.cli.show import console, plain_table, progress_bar
 from anabranch.experiment import Experiment
 from anabranch.grid import GridError, read_axis
 from anabranch.results import Subject
 from anabranch.sweeps import Cell, Plan, Sweep, plan_sweep
 from anabranch.units import estimate_text, scale_of, title_of
+from anabranch.wording import MAX_SUBJECTS
 
 #: Figures of connections that are shown unless others are asked for.
 USUAL_METRICS = ("goodput_bps", "completion_s")
