@@ -78,8 +78,8 @@ static __always_inline struct ab_subflow *ab_storage(struct sock *sk)
 }
 
 /*
- * The time at which TCP began to handle the packet, timer or write that leads here. Reading the clock again would cost
- * more than most handlers.
+ * The time at which TCP began to handle the packet, timer or write that leads here. Reading the clock again
+ * would cost more than most handlers.
  */
 static __always_inline u64 ab_now_us(struct sock *sk)
 {
