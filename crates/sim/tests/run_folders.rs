@@ -60,7 +60,7 @@ fn the_run_folders_are_the_committed_ones() {
         fs::write(&golden, &measured).expect("golden/ is writable");
     }
     let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert_eq!(scenarios().len(), 15);
+    assert_eq!(scenarios().len(), 16);
     assert!(
         measured == expected,
         "results have changed:\n{measured}\nexpected:\n{expected}\nif that is right, say so in CHANGELOG.md and run\n\
