@@ -52,6 +52,23 @@ Algorithms = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
+]
+ClusterAddress = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Make the runs on the workers of this Dask cluster, such as tcp://192.0.2.1:8786.",
+        show_default=False,
+    ),
+]
+
+
+def check_jobs(jobs: int | None, cluster: str | None) -> None:
+    """Refuse a number of runs at a time where a cluster decides about that."""
+    if cluster is not None and jobs is not None:
+        raise BadUsage("--jobs is for this machine; a cluster makes as many runs as its workers have threads")
 
 
 def check(

@@ -12,12 +12,14 @@ from rich.table import Table
 
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
 from anabranch.cli.scenario import (
-    MAX_JOBS,
     MAX_SEEDS,
     Algorithms,
     AsJson,
+    ClusterAddress,
     File,
+    Jobs,
     Overrides,
+    check_jobs,
     load_algorithm_files,
     pairs,
 )
@@ -50,17 +52,8 @@ def sweep(
     overrides: Overrides = None,
     algorithms: Algorithms = None,
     out: Annotated[Path, typer.Option(help="Where runs and the table are kept.")] = Path("runs"),
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Make the runs on the workers of this Dask cluster, such as tcp://192.0.2.1:8786.",
-            show_default=False,
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    scheduler: ClusterAddress = None,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metric", help="Show this figure; may be repeated."),
@@ -72,10 +65,7 @@ def sweep(
     Runs that are complete already are reused, so that a sweep that was interrupted continues.
     """
     with reported():
-        if scheduler is not None and jobs is not None:
-            raise BadUsage(
-                "--jobs is for this machine; a cluster makes as many runs as its workers have threads"
-            )
+        check_jobs(jobs, scheduler)
         load_algorithm_files(algorithms)
         plan = _plan(Experiment(file, pairs(overrides)), vary or [], seeds)
         if scheduler is not None and (in_python := plan.in_python):

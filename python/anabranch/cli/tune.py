@@ -11,12 +11,14 @@ from rich.table import Table
 
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
 from anabranch.cli.scenario import (
-    MAX_JOBS,
     MAX_SEEDS,
     Algorithms,
     AsJson,
+    ClusterAddress,
     File,
+    Jobs,
     Overrides,
+    check_jobs,
     load_algorithm_files,
     pairs,
 )
@@ -63,17 +65,8 @@ def tune(
     overrides: Overrides = None,
     algorithms: Algorithms = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs"),
-    jobs: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOBS, help="Runs at a time; all cores unless given.")
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Make the runs on the workers of this Dask cluster, such as tcp://192.0.2.1:8786.",
-            show_default=False,
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    scheduler: ClusterAddress = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw throughputs, models and the trade-off.")
     ] = None,
@@ -83,10 +76,7 @@ def tune(
     with reported():
         if not 0 <= delta < 1:
             raise BadUsage(f"--delta {delta:g}: expected a share from 0 to below 1")
-        if scheduler is not None and jobs is not None:
-            raise BadUsage(
-                "--jobs is for this machine; a cluster makes as many runs as its workers have threads"
-            )
+        check_jobs(jobs, scheduler)
         if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
             raise BadUsage(f"--plot {plot}: expected a file name that ends in .svg, .pdf or .png")
         load_algorithm_files(algorithms)
