@@ -4,7 +4,7 @@
 mod common;
 
 use anabranch_record::model::Measurements;
-use common::{connection, parse, run};
+use common::{connection, parse, run, subflow};
 
 /// A connection over two equal paths, with these settings of its transport and these further tables.
 fn two_paths(connection: &str, transport: &str, strips: &str, more: &str) -> Measurements {
@@ -91,4 +91,31 @@ fn what_waits_at_the_opener_counts_too() {
     assert!(connection(&run, "flow", "out_of_order_max_bytes") > 0.0);
     assert!(connection(&run, "flow", "hol_blocked_s") > 0.0);
     assert!(connection(&run, "flow", "hol_delay_mean_s") <= connection(&run, "flow", "hol_delay_max_s"));
+}
+
+/// The third packet of a handshake echoes the copy of the answer that it confirms, so that a lost one does not make the
+/// acceptor's first sample of the round-trip time, and so its timeout, many seconds long. (Found by the swarm.)
+#[test]
+fn rfc_7323_4_3_a_repeated_answer_does_not_lengthen_the_first_round_trip() {
+    let scenario = parse(
+        r#"
+        name = "handshake"
+        duration = "1 h"
+        transport = { profile = "linux" }
+        node = [{ names = ["C", "S"] }]
+        link = [{ between = ["C", "S"], rate = "1 Mbit/s", delay = "10 ms", queue = "10 packets", loss = "30 %" }]
+        [[connection]]
+        name = "flow"
+        from = "C"
+        to = "S"
+        protocol = "mptcp"
+        congestion = "reno"
+        traffic = { kind = "file", size = "1 B", direction = "download" }
+        "#,
+    );
+    for seed in 1..=100 {
+        let run = run(&scenario, seed);
+        let srtt = subflow(&run, "flow", "0", "mean_srtt_s");
+        assert!(srtt < 0.1, "{srtt} s over a path of 20 ms, seed {seed}");
+    }
 }

@@ -408,3 +408,18 @@ fn a_file_arrives_under_every_path_manager_through_random_failures_of_500_seeds(
         assert_eq!(connection(&run, "flow", "bytes_delivered"), 3e6, "{name} with seed {seed}");
     }
 }
+
+/// A subflow that is taken for dead before its acknowledgement is due delivers nothing but this: the packets of the next
+/// one acknowledge its data (RFC 8684 section 3.3.2), so that a file goes on. (Found by the swarm of random scenarios.)
+#[test]
+fn what_closed_subflows_have_delivered_is_acknowledged_when_the_next_one_opens() {
+    let impatient =
+        r#"{ name = "reestablish", dead_after = 1, retry = "10 ms", retry_max = "1 s", jitter = 1 }"#;
+    let late = r#"
+        transport.profile = "ns2"
+        transport.initial_window = "1 packets"
+        transport.delayed_ack = { timeout = "500 ms", every = "5 packets" }
+        traffic = { kind = "file", size = "20 kB" }"#;
+    let run = run(&wifi_and_cellular(impatient, late), 1);
+    assert_eq!(connection(&run, "flow", "bytes_delivered"), 20_000.0);
+}

@@ -103,6 +103,8 @@ impl<K: Key> World<'_, K> {
             (Phase::SynSent, true, true) if answers => self.complete_opening(index, packet, option),
             // The third packet of the handshake was lost, or the fourth (RFC 8684 section 3.2).
             (Phase::PreEstablished | Phase::Established, true, true) if opener => {
+                // The answer's second copy is what the peer measures by (RFC 7323 section 4.3).
+                self.endpoints[index].receiver.note_timestamp(packet.tsval);
                 self.send_bare(index, flags::ACK | option);
             }
             (Phase::SynReceived, false, true) if answers => {
@@ -220,6 +222,10 @@ impl<K: Key> World<'_, K> {
             (endpoint.connection as usize, endpoint.subflow == 0 && endpoint.life.ended == 0);
         let window = packet.has(flags::WINDOW).then_some(packet.wnd);
         self.connections[number].sides[index & 1].send.open_window(window);
+        // The third packet of a join has no room for it (RFC 8684 section 3.2), the fourth tells of other subflows' data.
+        if packet.has(flags::DATA_ACK) && !packet.has(flags::MP_JOIN) {
+            self.acknowledge_at_data_level(index, packet);
+        }
         self.begin_congestion_control(index);
         if first && index & 1 == 1 && self.connections[number].is_mptcp() {
             self.announce_all(number);

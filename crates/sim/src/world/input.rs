@@ -274,18 +274,26 @@ impl<K: Key> World<'_, K> {
 
     #[inline]
     fn acknowledge_data(&mut self, index: usize, packet: Packet, absorbed: &Absorbed) {
-        let window = packet.has(flags::WINDOW).then_some(packet.wnd);
-        let endpoint = &self.endpoints[index];
-        let number = endpoint.connection as usize;
-        let connection = &mut self.connections[number];
-        let meta = &mut connection.sides[index & 1].send;
-        if !packet.has(flags::DATA_ACK) {
-            // One that has been overtaken counts its window from what it acknowledges, which lies behind.
-            if packet.ack == endpoint.sender.una as u32 {
-                meta.acknowledged_bytes(u64::from(absorbed.acked), absorbed.acked_bytes, window);
-            }
+        if packet.has(flags::DATA_ACK) {
+            self.acknowledge_at_data_level(index, packet);
             return;
         }
+        let endpoint = &self.endpoints[index];
+        // One that has been overtaken counts its window from what it acknowledges, which lies behind.
+        if packet.ack == endpoint.sender.una as u32 {
+            let window = packet.has(flags::WINDOW).then_some(packet.wnd);
+            let meta = &mut self.connections[endpoint.connection as usize].sides[index & 1].send;
+            meta.acknowledged_bytes(u64::from(absorbed.acked), absorbed.acked_bytes, window);
+        }
+    }
+
+    /// Takes a data acknowledgement into account, whichever subflow carries it (RFC 8684 section 3.3.2).
+    #[inline]
+    pub(super) fn acknowledge_at_data_level(&mut self, index: usize, packet: Packet) {
+        let number = self.endpoints[index].connection as usize;
+        let connection = &mut self.connections[number];
+        let window = packet.has(flags::WINDOW).then_some(packet.wnd);
+        let meta = &connection.sides[index & 1].send;
         let data_ack = unwrap(packet.data_ack, meta.una);
         if data_ack >= meta.una {
             if data_ack > meta.una

@@ -2,8 +2,8 @@
 
 use anabranch_policy::scheduler::eligible;
 
-use super::{Phase, Side, World};
-use crate::{engine::heads::Key, mptcp::later::Later, tcp::sender::Next};
+use super::{Side, World, output::candidate};
+use crate::{engine::heads::Key, mptcp::later::Later};
 
 impl<K: Key> World<'_, K> {
     /// A segment waits for a subflow.
@@ -86,9 +86,6 @@ impl<K: Key> World<'_, K> {
 
     /// Whether a new segment can leave on a subflow now.
     fn can_send(&mut self, index: usize) -> bool {
-        let endpoint = &mut self.endpoints[index];
-        let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
-        let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(self.now).is_some());
-        usable && !pauses && endpoint.sender.next_to_send() == Next::New
+        candidate(&mut self.endpoints[index], self.now).has_room
     }
 }

@@ -135,10 +135,12 @@ impl<K: Key> World<'_, K> {
         if self.grow_send_buffer(connection, side) {
             self.give_out(connection, side);
         }
-        while self.send_queued(connection, side) {
-            self.give_out(connection, side);
+        if self.connections[connection].sides[side].later().is_some() {
+            while self.send_queued(connection, side) {
+                self.give_out(connection, side);
+            }
+            self.send_copies(connection, side);
         }
-        self.send_copies(connection, side);
         if self.connections[connection].sides[side].remedy().is_some() {
             self.relieve(connection, side);
         }
@@ -384,7 +386,7 @@ impl<K: Key> World<'_, K> {
 }
 
 /// An endpoint as a scheduler sees it.
-fn candidate(endpoint: &mut Endpoint, now: Nanos) -> Candidate {
+pub(super) fn candidate(endpoint: &mut Endpoint, now: Nanos) -> Candidate {
     let usable = endpoint.phase == Phase::Established && !endpoint.sender.is_stale();
     let pauses = endpoint.pacer.as_ref().is_some_and(|pacer| pacer.waits_until(now).is_some());
     Candidate {

@@ -33,8 +33,10 @@ pub(crate) struct Relay {
     processing_bytes: u64,
     /// The most that was ever read and not yet sent.
     pub(crate) held_max: u64,
-    /// Probes without an open window since the last one that had it; `None`: no timer is running.
+    /// Probes in a row that have not let anything through; `None`: no timer is running.
     probes: Option<u32>,
+    /// What the input's sender knew to be delivered when it last probed.
+    probed_at: u64,
     /// The timer has last found nothing wrong, and the window has not closed since.
     calm: bool,
 }
@@ -51,6 +53,7 @@ impl Relay {
             processing_bytes: 0,
             held_max: 0,
             probes: None,
+            probed_at: 0,
             calm: false,
         }
     }
@@ -182,6 +185,7 @@ impl<K: Key> World<'_, K> {
         let meta = &connection.sides[0].send;
         let idle = connection.endpoints(0).all(|index| self.endpoints[index].sender.outstanding() == 0);
         let waiting = meta.has_more() && meta.next_len().is_none();
+        let acknowledged = meta.una;
         let stuck = idle && waiting;
         let offered = connection.sides[1].window.offered.map_or(u64::MAX, u64::from);
         let closed = offered < self.least_window(input);
@@ -194,7 +198,10 @@ impl<K: Key> World<'_, K> {
         let well = !waiting && !closed;
         let ends = well && relay.calm;
         relay.calm = well;
-        relay.probes = (!ends).then(|| relay.probes.unwrap_or(0) + u32::from(stuck));
+        // What has been acknowledged since the last probe says that it was not in vain: the back-off begins anew.
+        let in_vain = acknowledged == std::mem::replace(&mut relay.probed_at, acknowledged);
+        let before = if in_vain { relay.probes.unwrap_or(0) } else { 0 };
+        relay.probes = (!ends).then(|| before + u32::from(stuck));
         if !ends {
             self.wait_for_window(index);
         }
