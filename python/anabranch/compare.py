@@ -255,4 +255,5 @@ def _paired(first: Sample, other: Sample) -> Estimate | None:
     common = [seed for seed in first if seed in other]
     if len(common) < 2:
         return None
-    return estimate([other[seed] - first[seed] for seed in common])
+    largest = max(abs(sample[seed]) for sample in (first, other) for seed in common)
+    return estimate([other[seed] - first[seed] for seed in common], of=largest)
