@@ -72,6 +72,10 @@ pages: $(VENV)/.engine ## measure congestion controls, schedulers and path manag
 papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; hours
 	$(BIN)/anabranch reproduce all --write docs/papers.md
 
+.PHONY: kernel-papers
+kernel-papers: bed $(VENV)/.engine ## reproduce three papers on the kernel too; write docs/papers-kernel.md; an hour of real time
+	$(BIN)/anabranch reproduce all --engine kernel --out runs/reproduce-kernel --write docs/papers-kernel.md
+
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python
 	cargo fmt --check
