@@ -143,7 +143,7 @@ def test_a_run_that_does_not_count_is_repeated_named_and_in_no_figure(
     assert "of 6 runs 2 do not count. Judged are the seeds that count in every cell: 1, 3." in text
     assert "  - rate, wide, seed 2: lateness p99 3.1 ms, above 2 ms" in text
     assert "| rate, again | " in text
-    assert "| S1-C7 | " in text
+    assert "| S1-C7 | no kernel does that |" in text
     assert "| a token ring | is not there |" in text
 
 
@@ -221,5 +221,6 @@ def test_a_backup_carries_nothing_on_this_machines_kernel_either(tmp_path: Path)
     shares = {tuple(one["cell"][:2]): one for one in found["cells"] if one["metric"] == "wlan_share"}
     default, subset = shares["testbed", "minrtt"], shares["testbed, subset", "WLAN"]
     for engine in ("sim", "kernel"):
-        assert default[engine] < 0.99, "both paths carry data"
-        assert subset[engine] > 0.99, "all but an acknowledgement or two"
+        assert default[engine] < 0.95, "both paths carry data"
+        # Where WLAN loses so much that it stands still, the backup steps in for a while.
+        assert subset[engine] > 0.95

@@ -127,11 +127,14 @@ def _claims(result: Result) -> str:
 
 
 def _untested(result: Result) -> str:
-    rows = [["id", "claim", "not testable on the kernel, because"]]
+    """Return the claims that are not judged, by reason."""
+    by_reason: dict[str, list[str]] = {}
     for one in result.claims:
         if one.kernel.verdict is Verdict.NOT_TESTABLE:
-            rows.append([one.claim.id, one.claim.claim, one.kernel.why])
-    return markdown(rows) if len(rows) > 1 else ""
+            by_reason.setdefault(one.kernel.why, []).append(one.claim.id)
+    rows = [["not testable on the kernel", "because"]]
+    rows += [[", ".join(ids), reason] for reason, ids in by_reason.items()]
+    return markdown(rows) if by_reason else ""
 
 
 def _figures(result: Result, metric: str) -> str:
