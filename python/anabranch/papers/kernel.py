@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.experiment import Experiment, Progress
+from anabranch.kernel_runs import after, run_until_they_count
 from anabranch.papers.claims import Claim, claims
 from anabranch.papers.judging import not_testable
 from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, without_traces
 from anabranch.papers.reproduction import measure
 from anabranch.results import Run
-
-#: How often the program is asked for runs that do not count; each time it tries three times itself.
-ROUNDS = 2
 
 #: Fewer repetitions give no interval.
 MIN_RUNS = 2
@@ -219,18 +217,9 @@ def run_all(plan: Sequence[Planned], out: Path, progress: Progress | None = None
     runs: dict[str, list[Run]] = {}
     before_s = 0.0
     for key, (experiment, seeds) in experiments(plan).items():
-        for _ in range(ROUNDS):
-            reached = None if progress is None else _after(before_s, progress)
-            numbers = range(1, seeds + 1)
-            runs[key] = list(experiment.run(engine="kernel", seeds=numbers, out=out, progress=reached))
-            if not any(run.invalid for run in runs[key]):
-                break
+        runs[key] = run_until_they_count(experiment, range(1, seeds + 1), out, after(before_s, progress))
         before_s += experiment.scenario.duration_s * seeds
     return runs
-
-
-def _after(before_s: float, progress: Progress) -> Progress:
-    return lambda reached_s: progress(before_s + reached_s)
 
 
 def figures(
