@@ -57,8 +57,9 @@ bench: tools ## print packet-hops per second and peak memory of the workloads in
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
 
 .PHONY: agreement
-agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md
+agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md and agreement-mptcp.md
 	$(BIN)/anabranch agreement --write docs/agreement.md
+	$(BIN)/anabranch agreement --scenarios scenarios/agreement/mptcp --no-files --seeds 3 --write docs/agreement-mptcp.md
 
 .PHONY: coupling
 coupling: bed $(VENV)/.engine ## run scenarios/coupling/ in the simulator and on the kernel; write docs/coupling.md
@@ -71,6 +72,10 @@ pages: $(VENV)/.engine ## measure congestion controls, schedulers and path manag
 .PHONY: papers
 papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; hours
 	$(BIN)/anabranch reproduce all --write docs/papers.md
+
+.PHONY: kernel-papers
+kernel-papers: bed $(VENV)/.engine ## reproduce three papers on the kernel too; write docs/papers-kernel.md; an hour of real time
+	$(BIN)/anabranch reproduce all --engine kernel --out runs/reproduce-kernel --write docs/papers-kernel.md
 
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python

@@ -38,6 +38,11 @@ class Group(StrEnum):
 
     TWELVE = "the twelve"
     EXTRA = "the six more"
+    MPTCP = "Multipath TCP, buffers and telemetry"
+
+
+#: The folder with the scenarios of that group alone.
+MPTCP_FOLDER = "mptcp"
 
 
 class Kind(StrEnum):
@@ -88,36 +93,41 @@ class Measured:
         return [one for one in judged if wanted in (None, one.metric)]
 
 
-def cases(folder: Path, *, extra: bool, quick: bool) -> list[Case]:
+def cases(folder: Path, *, extra: bool, quick: bool, files: bool = True) -> list[Case]:
     """Return what is to be measured.
 
     Parameters
     ----------
     folder
-        The folder with the twelve scenarios; the others are in its ``extra/``.
+        The folder with the twelve scenarios; six others are in its ``extra/``. Or the folder ``mptcp``.
     extra
         Whether the others are measured, too.
     quick
         Whether to measure two scenarios alone, for a shorter time.
+    files
+        Whether to send files, too.
 
     Returns
     -------
     list of Case
-        Every scenario as it is; those with one connection and no change of a link once more with a file.
+        Every scenario as it is; those with one bulk transfer, and no change of a link or a subflow, once more
+        with a file.
 
     Raises
     ------
     ScenarioError
         If the folder has no scenarios, or one that is refused.
     """
-    paths = [(Group.TWELVE, path) for path in sorted(folder.glob("*.toml"))]
+    main = Group.MPTCP if folder.name == MPTCP_FOLDER else Group.TWELVE
+    paths = [(main, path) for path in sorted(folder.glob("*.toml"))]
     if extra and not quick:
         paths += [(Group.EXTRA, path) for path in sorted((folder / "extra").glob("*.toml"))]
     if quick:
         paths = [(group, path) for group, path in paths if path.stem in QUICK_SCENARIOS]
     if not paths:
         raise ScenarioError(f"{folder}: no scenarios of the agreement here")
-    return [case for group, path in paths for case in _of_file(group, path, quick=quick)]
+    planned = [case for group, path in paths for case in _of_file(group, path, quick=quick)]
+    return [case for case in planned if files or case.kind is Kind.BULK]
 
 
 def _of_file(group: Group, path: Path, *, quick: bool) -> Iterator[Case]:
@@ -125,9 +135,11 @@ def _of_file(group: Group, path: Path, *, quick: bool) -> Iterator[Case]:
     yield Case(group, Kind.BULK, experiment.with_(duration="8 s") if quick else experiment)
     scenario = experiment.scenario
     counts = dict(scenario.counts)
-    if counts["connections"] == 1 and not counts["changes"]:
-        canonical: dict[str, Any] = json.loads(scenario.canonical)
-        name = canonical["connection"][0]["name"]
+    canonical: dict[str, Any] = json.loads(scenario.canonical)
+    first = canonical["connection"][0]
+    is_bulk = first.get("traffic", {"kind": "ftp"})["kind"] == "ftp"
+    if counts["connections"] == 1 and is_bulk and not counts["changes"] and not canonical.get("event"):
+        name = first["name"]
         overrides = {
             f"connection.{name}.traffic": f'{{ kind = "file", size = "{FILE_SIZE}" }}',
             "measure.from": "0 s",

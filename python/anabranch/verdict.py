@@ -28,6 +28,7 @@ TOLERANCES = {
     "throughput_bps": Tolerance(0.10, is_goal=False),
     "mean_srtt_s": Tolerance(0.10, is_goal=False),
     "mean_cwnd_packets": Tolerance(0.15, is_goal=False),
+    "latency_mean_s": Tolerance(0.10, is_goal=False),
     "retransmits": Tolerance(0.25, is_goal=False),
 }
 

@@ -59,6 +59,20 @@ def test_there_are_twelve_scenarios_and_six_more_and_the_document_names_them() -
             assert f"`{name}`" in text
 
 
+def test_multipath_has_scenarios_of_its_own_and_its_document_names_them() -> None:
+    text = (REPOSITORY / "docs" / "agreement-mptcp.md").read_text(encoding="utf-8").partition(MARKER)[0]
+    names = sorted(path.stem for path in (SCENARIOS / "mptcp").glob("*.toml"))
+    planned = cases(SCENARIOS / "mptcp", extra=True, quick=False, files=False)
+    assert [case.name for case in planned] == names
+    assert {case.group for case in planned} == {Group.MPTCP}
+    assert {case.kind for case in planned} == {Kind.BULK}
+    for name in names:
+        assert f"`{name}`" in text
+    with_files = cases(SCENARIOS / "mptcp", extra=True, quick=False)
+    alone = set(names) - {case.name for case in with_files if case.kind is Kind.FILE}
+    assert alone == {"lia-backup-takes-over", "lia-subflow-closes", "telemetry-lossy-path"}
+
+
 def test_files_are_sent_where_one_connection_is_left_alone() -> None:
     planned = cases(SCENARIOS, extra=True, quick=False)
     bulk = {case.name for case in planned if case.kind is Kind.BULK}

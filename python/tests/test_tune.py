@@ -201,3 +201,61 @@ def test_the_tutorial_prints_what_it_says(anabranch: Command, tmp_path: Path) ->
     for line in shown:
         if not set(line.strip()) <= set("─. "):
             assert line.strip() in printed, line
+
+
+KERNEL = [
+    "--engine",
+    "kernel",
+    "--congestion",
+    "lia,cubic",
+    "--buffers",
+    "0.1:0.5:0.1",
+    "--set",
+    "duration=5 s",
+]
+
+
+def test_a_tuning_on_the_kernel_lays_the_simulators_beside(
+    anabranch: Command, unlike: Path, tmp_path: Path, fake_bed: Path
+) -> None:
+    arguments = ["tune", unlike, *KERNEL, "--seeds", "2", "--out", tmp_path / "out"]
+    done = anabranch(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    # The program in the test bed's place has the simulator make the runs.
+    assert found["sim"]["recommendation"] == found["recommendation"]
+    assert found["sim"]["worth"][0] == 1.0
+    calls = fake_bed.read_text(encoding="utf-8").splitlines()
+    assert len(calls) == found["runs"] / 2, "a call for both seeds of each setting"
+    again = anabranch(*arguments)
+    assert again.returncode == 0, again.stderr
+    assert (
+        "the same pair; on the kernel its setting delivers 100.0 ± 0.0 % of what the kernel's own does"
+        in again.stdout
+    )
+
+
+def test_seeds_that_do_not_count_on_the_kernel_are_in_no_figure(
+    anabranch: Command, unlike: Path, tmp_path: Path, fake_bed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_BED", "loses the second")
+    arguments = ["tune", unlike, *KERNEL, "--path-managers", "fullmesh", "--out", tmp_path / "out"]
+    done = anabranch(*arguments, "--seeds", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["grid"]["seeds"] == [1, 3]
+    assert len(fake_bed.read_text(encoding="utf-8").splitlines()) == 2 * 10, "each setting is asked for twice"
+    done = anabranch(*arguments, "--seeds", "2")
+    assert done.returncode == 2
+    assert "runs on the kernel count with 1 of 2 seeds, expected at least 2" in done.stderr
+    assert "lateness p99 3.1 ms, above 2 ms" in done.stderr
+
+
+def test_what_the_kernel_cannot_tune_is_refused_before_anything_is_run(
+    anabranch: Command, unlike: Path, tmp_path: Path, fake_bed: Path
+) -> None:
+    out = tmp_path / "out"
+    done = anabranch("tune", unlike, *KERNEL, "--scheduler", "tcp://192.0.2.1:8786", "--out", out)
+    assert done.returncode == 2
+    assert "--scheduler is for the simulator" in done.stderr
+    assert not out.exists()
+    assert not fake_bed.exists()

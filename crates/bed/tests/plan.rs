@@ -225,6 +225,19 @@ fn native_congestion_control_is_the_kernels_own_name() {
 }
 
 #[test]
+fn bounds_that_only_our_congestion_controls_keep_are_noted_for_native_ones() {
+    let text = TWO_PATHS.replace("lia", "reno");
+    let capped = text.replace(r#"profile = "linux""#, "profile = \"linux\"\nwindow_cap = \"50 packets\"");
+    let noted = |text: &str, source| {
+        let plan = plan(&scenario(text), 1, source).expect("the kernel has reno");
+        plan.notes.iter().any(|note| note.contains("window_cap"))
+    };
+    assert!(noted(&capped, CongestionSource::Native));
+    assert!(!noted(&capped, CongestionSource::Bpf));
+    assert!(!noted(&text, CongestionSource::Native));
+}
+
+#[test]
 fn every_shipped_scenario_has_a_plan_or_a_reason() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut planned = 0;

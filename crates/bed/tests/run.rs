@@ -224,6 +224,27 @@ fn both_subflows_carry_data_under_our_own_lia_over_ipv4_and_ipv6() {
 }
 
 #[test]
+fn the_first_connection_to_a_host_keeps_the_window_cap_and_the_initial_ssthresh() {
+    let name = "the_first_connection_to_a_host_keeps_the_window_cap_and_the_initial_ssthresh";
+    let Some(turn) = Turn::begin(name) else { return };
+    let long = SHORT.replace("1 s", "2 s").replace("5 ms", "50 ms").replace("cubic", "reno");
+    let with = |key: &str| {
+        let text = long.replace(r#"profile = "linux""#, &format!("profile = \"linux\"\n{key}"));
+        let summary = turn.result(&text, &[]).summary;
+        let value = |of: &serde_json::Value| of.as_f64().expect("it is measured");
+        let window = value(&summary["subflows"]["flow"]["0"]["mean_cwnd_packets"]);
+        (window, value(&summary["connections"]["flow"]["goodput_bps"]))
+    };
+    // Ten packets of 1448 B in each round trip of 100 ms, where the link has room for 60.
+    let (window, goodput_bps) = with(r#"window_cap = "10 packets""#);
+    assert!(window <= 10.0, "{window}");
+    assert!((0.9e6..1.17e6).contains(&goodput_bps), "{goodput_bps}");
+    // From 12 on a packet more with each of 20 round trips; slow start reaches the link's 60 in three.
+    let (window, _) = with(r#"initial_ssthresh = "12 packets""#);
+    assert!((12.0..32.0).contains(&window), "{window}");
+}
+
+#[test]
 fn iperf3_takes_the_place_of_our_sender_and_its_json_lies_in_the_folder() {
     let name = "iperf3_takes_the_place_of_our_sender_and_its_json_lies_in_the_folder";
     let Some(turn) = Turn::begin(name) else { return };

@@ -42,12 +42,25 @@ enum tcp_ca_event {
 };
 
 enum { CA_ACK_ECE = 4 };
+/* Of setsockopt(2), and what BPF adds to it. */
+enum { SOL_TCP = 6, TCP_BPF_SNDCWND_CLAMP = 1002 };
+/* Of rtnetlink(7): numbers of a route's metrics, each one more than its place in the array. */
+enum { RTAX_LOCK = 1, RTAX_SSTHRESH = 6, RTAX_CWND = 7 };
 enum { TCP_CONG_NON_RESTRICTED = 1 };
 enum { SK_PACING_NONE = 0, SK_PACING_NEEDED = 1 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct dst_metrics {
+	u32 metrics[17];
+};
+
+struct dst_entry {
+	unsigned long _metrics; /* a pointer with flags in its two lowest bits */
+};
+
 struct sock {
+	struct dst_entry *sk_dst_cache;
 	unsigned long sk_pacing_rate; /* bytes per second */
 	unsigned long sk_max_pacing_rate;
 	u32 sk_pacing_status;

@@ -12,6 +12,7 @@
  */
 #include "track.h"
 #include "record.h"
+#include "route.h"
 #if AB_SHIM_COUPLED
 #include "conn.h"
 #endif
@@ -194,6 +195,7 @@ SEC("struct_ops") void ab_hook_init(u64 *ctx)
 		priv->state[k] = 0;
 	priv->has_slot = 0;
 	priv->ece = 0;
+	ab_obey_route(sk);
 	bpf_sk_storage_delete(&ab_subflows, sk);
 	s = bpf_sk_storage_get(&ab_subflows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!s) {

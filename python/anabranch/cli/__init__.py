@@ -13,6 +13,7 @@ from anabranch.cli import (
     compare,
     coupling,
     export,
+    imports,
     lists,
     pages,
     report,
@@ -45,6 +46,7 @@ app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)
 app.command("pages", hidden=True)(pages.pages)
 app.add_typer(trace.app)
+app.add_typer(imports.app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -18,13 +18,14 @@ from anabranch.cli.show import progress_bar
 
 
 def agreement(
-    folder: Annotated[Path, typer.Option("--scenarios", help="Where the twelve scenarios lie.")] = Path(
+    folder: Annotated[Path, typer.Option("--scenarios", help="Where the scenarios lie.")] = Path(
         "scenarios/agreement"
     ),
     seeds: Annotated[
         int, typer.Option(min=MIN_RUNS, max=MAX_SEEDS, metavar="N", help="Repetitions of each.")
     ] = 5,
     extra: Annotated[bool, typer.Option(help="Whether to run the six further scenarios, too.")] = True,
+    files: Annotated[bool, typer.Option(help="Whether to send files, too.")] = True,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run two scenarios alone, shorter; fail if a goal is missed.")
     ] = False,
@@ -36,7 +37,7 @@ def agreement(
     """Run the scenarios of the agreement on both engines and compare them. Complete runs are reused."""
     with reported():
         find()
-        planned = cases(folder, extra=extra, quick=quick)
+        planned = cases(folder, extra=extra, quick=quick, files=files)
         text = read_marked(write, MARKER) if write is not None else ""
         begun_s = time.monotonic()
         with ended_by_sigterm():

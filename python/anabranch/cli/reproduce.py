@@ -13,6 +13,8 @@ from rich.markup import escape
 
 from anabranch.cli.document import read_marked
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
+from anabranch.cli.reproduce_kernel import on_kernel
+from anabranch.cli.scenario import Engine
 from anabranch.cli.show import console, plain_table, progress_bar
 
 # The papers load the plotting library, which takes longer than most commands: they are imported when needed.
@@ -35,6 +37,10 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and fewer points: minutes instead of hours.")
     ] = False,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Where it is run; kernel: on both engines, with the verdicts side by side."),
+    ] = Engine.SIM,
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Runs at a time; all cores unless given.")
     ] = None,
@@ -51,6 +57,9 @@ def reproduce(
     A claim that does not hold is an answer, not a failure: the exit code is 0.
     """
     with reported():
+        if engine is Engine.KERNEL:
+            on_kernel(name, out, quick=quick, jobs=jobs, write=write, as_json=as_json)
+            return
         from anabranch.papers.document import replaced
         from anabranch.papers.reproduction import draw
 

@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from anabranch.bed import find
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
 from anabranch.cli.scenario import (
     MAX_SEEDS,
     Algorithms,
     AsJson,
     ClusterAddress,
+    Engine,
     File,
     Jobs,
     Overrides,
@@ -26,6 +28,7 @@ from anabranch.cli.scenario import (
 from anabranch.cli.show import console, plain_table, progress_bar
 from anabranch.experiment import Experiment
 from anabranch.tuning import Grid, Measured, Plan, TuningError, find_target, parse_buffers
+from anabranch.tuning.beside import Beside, beside
 from anabranch.tuning.regression import LARGEST_P, LEAST_R2, Fit
 from anabranch.tuning.report import Answer, answer, as_json
 from anabranch.units import number
@@ -66,6 +69,10 @@ def tune(
     overrides: Overrides = None,
     algorithms: Algorithms = None,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs"),
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Where it is run; kernel: there and in the simulator, which is laid beside."),
+    ] = Engine.SIM,
     jobs: Jobs = None,
     scheduler: ClusterAddress = None,
     plot: Annotated[
@@ -89,14 +96,25 @@ def tune(
             plan = Plan(target, grid)
             if scheduler is not None and (in_python := plan.in_python):
                 raise BadUsage(f"{' and '.join(in_python)}: written in Python, for runs on this machine")
+            sim = None
+            if engine is Engine.KERNEL:
+                _check_kernel(plan, scheduler)
+                sim = answer(plan.measure(out, jobs=jobs), delta)
             with (
                 ended_by_sigterm(),
                 progress_bar(
                     target.experiment.scenario.name, plan.runs, target.experiment.scenario.duration_s
                 ) as progress,
             ):
-                measured = plan.measure(out, jobs=jobs, cluster=scheduler, progress=progress)
+                measured = plan.measure(
+                    out,
+                    engine=engine.value,
+                    jobs=None if sim is not None else jobs,
+                    cluster=scheduler,
+                    progress=progress,
+                )
             found = answer(measured, delta)
+            compared = None if sim is None else beside(measured.samples, found.choice, sim.choice)
         except TuningError as error:
             raise BadUsage(str(error)) from None
         if plot is not None:
@@ -104,9 +122,20 @@ def tune(
 
             draw(measured.samples, found, plot)
         if json_wanted:
-            typer.echo(json.dumps(as_json(target, measured, found), indent=2))
+            shown = as_json(target, measured, found)
+            shown |= {} if compared is None else compared.as_json()
+            typer.echo(json.dumps(shown, indent=2))
         else:
-            _print(measured, found, target.experiment.scenario.title)
+            _print(measured, found, target.experiment.scenario.title, compared)
+
+
+def _check_kernel(plan: Plan, scheduler: str | None) -> None:
+    """Refuse what the kernel engine cannot do, before anything is run."""
+    if scheduler is not None:
+        raise BadUsage("--scheduler is for the simulator; runs on the kernel are made on this machine")
+    if plan.in_python:
+        raise BadUsage(f"{' and '.join(plan.in_python)}: written in Python, for the simulator only")
+    find()
 
 
 def _check_plot(path: Path) -> None:
@@ -124,7 +153,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(","))
 
 
-def _print(measured: Measured, found: Answer, title: str) -> None:
+def _print(measured: Measured, found: Answer, title: str, compared: Beside | None) -> None:
     out = console()
     out.print(title, markup=False)
     if measured.impacts:
@@ -136,7 +165,9 @@ def _print(measured: Measured, found: Answer, title: str) -> None:
     out.print(f"\nWhat giving up throughput saves: {pair}", markup=False)
     out.print(_trade_off(found))
     out.print()
-    for line in found.sentences:
+    more = [] if compared is None else compared.sentences()
+    lost = [f"does not count: {one}" for one in measured.lost]
+    for line in [*found.sentences, *more, *lost]:
         out.print(line, markup=False, soft_wrap=True)
     out.print(f"{measured.runs} runs, {measured.reused} of them reused", markup=False)
 

@@ -124,6 +124,11 @@ def trace_metrics(name: str, times_s: Doubles, values: Doubles) -> dict[str, flo
     return {f"{name}{_AT}{time:g}": float(value) for time, value in zip(times_s, values, strict=True)}
 
 
+def without_traces(figures: Mapping[str, float]) -> dict[str, float]:
+    """Return figures without those of traces, whose times differ from run to run on a kernel."""
+    return {name: value for name, value in figures.items() if _AT not in name}
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a claim: our figure in words, its interval, the verdict, and one sentence why."""

@@ -63,7 +63,7 @@ FLOWS = (2, 5, 10)
 _STEP_S = 1.0
 
 
-def _dumbbell(congestion: str, overrides: dict[str, str] | None = None, *, sparse: bool = True) -> Experiment:
+def dumbbell(congestion: str, overrides: dict[str, str] | None = None, *, sparse: bool = True) -> Experiment:
     """Return the scenario; a sparse one has no series."""
     keys = {"connection.*.congestion": congestion, **(overrides or {})}
     if sparse:
@@ -71,7 +71,8 @@ def _dumbbell(congestion: str, overrides: dict[str, str] | None = None, *, spars
     return Experiment(scenario_file("stcp/dumbbell.toml"), tuple(keys.items()))
 
 
-def _background(kind: str, kbps: int) -> dict[str, str]:
+def background(kind: str, kbps: int) -> dict[str, str]:
+    """Return what makes the background one of constant (``cbr``) or varying rate, of this mean."""
     if kind == "cbr":
         return {"datagram.background.rate": f"{kbps} kbit/s"}
     return {
@@ -96,12 +97,12 @@ def _over_background(quick: bool) -> Cells:
     for kind in ("cbr", "vbr"):
         for kbps in QUICK_RATES_KBPS if quick else RATES_KBPS:
             for name, congestion in CONGESTIONS.items():
-                yield (kind, name, f"{kbps} kbit/s"), _dumbbell(congestion, _background(kind, kbps))
+                yield (kind, name, f"{kbps} kbit/s"), dumbbell(congestion, background(kind, kbps))
                 if not quick:
-                    sack = {**_background(kind, kbps), "transport.recovery": "sack"}
-                    yield (f"{kind}, SACK", name, f"{kbps} kbit/s"), _dumbbell(congestion, sack)
+                    sack = {**background(kind, kbps), "transport.recovery": "sack"}
+                    yield (f"{kind}, SACK", name, f"{kbps} kbit/s"), dumbbell(congestion, sack)
     for name, congestion in CONGESTIONS.items():
-        yield ("window", name), _dumbbell(congestion, sparse=False)
+        yield ("window", name), dumbbell(congestion, sparse=False)
 
 
 def _readings(quick: bool) -> Cells:
@@ -109,7 +110,7 @@ def _readings(quick: bool) -> Cells:
         for name, congestion in READINGS.items():
             yield (
                 ("reading", name, f"{kbps} kbit/s"),
-                _dumbbell(congestion, _background("cbr", kbps), sparse=False),
+                dumbbell(congestion, background("cbr", kbps), sparse=False),
             )
 
 
@@ -118,20 +119,20 @@ def _delays(quick: bool) -> Cells:
         # The access links have 10 ms of it.
         of_link = {"link.bottleneck.delay": f"{delay_ms - 10} ms"}
         for name, congestion in CONGESTIONS.items():
-            yield ("delay", name, f"{delay_ms} ms"), _dumbbell(congestion, of_link)
+            yield ("delay", name, f"{delay_ms} ms"), dumbbell(congestion, of_link)
 
 
 def _choices() -> Cells:
     for choice, overrides in CHOICES.items():
         for name, congestion in CONGESTIONS.items():
-            yield ("choice", name, choice), _dumbbell(congestion, overrides)
+            yield ("choice", name, choice), dumbbell(congestion, overrides)
 
 
 def _flows() -> Cells:
     for number in FLOWS:
         for name, congestion in CONGESTIONS.items():
             overrides = {"connection.0.count": str(number)}
-            yield ("flows", name, f"{number}"), _dumbbell(congestion, overrides)
+            yield ("flows", name, f"{number}"), dumbbell(congestion, overrides)
 
 
 def _capacities() -> Cells:
@@ -142,11 +143,11 @@ def _capacities() -> Cells:
     start = {"duration": "6 s", "measure.interval": "10 ms"}
     cells = [("none", 0), *(("cbr", kbps) for kbps in RATES_KBPS), ("vbr", MIDDLE_KBPS)]
     for kind, kbps in cells:
-        beside = _background(kind, kbps) if kbps else {"datagram.background.rate": "1 kbit/s"}
+        beside = background(kind, kbps) if kbps else {"datagram.background.rate": "1 kbit/s"}
         for rule in ("mean", "median"):
             congestion = f'{{ name = "stcp", capacity = "{rule}", initial_max = "1000 packets" }}'
             text = f"{kind} {kbps} kbit/s" if kbps else "none"
-            yield ("capacity", rule, text), _dumbbell(congestion, {**beside, **start}, sparse=False)
+            yield ("capacity", rule, text), dumbbell(congestion, {**beside, **start}, sparse=False)
 
 
 def _extract(cell: Cell, run: Run) -> dict[str, float]:

@@ -8,8 +8,8 @@ The runs with PCDC then begin with what it decided: the others are backups.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,11 @@ import numpy as np
 
 from anabranch.campaign import Task, run_tasks
 from anabranch.equilibrium import figure
-from anabranch.experiment import Experiment, Progress
+from anabranch.experiment import Engine, Experiment, Progress
+from anabranch.kernel_runs import after, run_until_they_count
 from anabranch.results import Run, Subject
 from anabranch.stats import Estimate
-from anabranch.tuning.grid import MIB, Grid, Samples, TuningError, check_seeds
+from anabranch.tuning.grid import MIB, MIN_SEEDS, Grid, Samples, TuningError, check_seeds
 from anabranch.tuning.impact import impact_factor, used
 
 FULL_MESH = "fullmesh"
@@ -175,12 +176,16 @@ class Impact:
 
 @dataclass(frozen=True)
 class Measured:
-    """The throughputs of a tuning, and the impact factors by congestion control, which only PCDC has."""
+    """The throughputs of a tuning, and the impact factors by congestion control, which only PCDC has.
+
+    ``lost`` says of each run on the kernel that does not count why; its seed is in no figure.
+    """
 
     samples: Samples
     impacts: Mapping[str, Impact]
     runs: int
     reused: int
+    lost: tuple[str, ...] = ()
 
 
 class Plan:
@@ -254,18 +259,23 @@ class Plan:
         self,
         out: Path,
         *,
+        engine: Engine = "sim",
         jobs: int | None = None,
         cluster: str | None = None,
         progress: Progress | None = None,
     ) -> Measured:
         """Make the runs; those that are complete already are reused.
 
+        Of those on the kernel that do not count all runs with that seed are left out.
+
         Parameters
         ----------
         out
             Where they are kept.
+        engine
+            ``sim`` for the simulator, ``kernel`` for the TCP and MPTCP of this machine.
         jobs
-            Runs at a time; all cores unless given.
+            Runs at a time; all cores unless given. On the kernel they are made one after the other.
         cluster
             The scheduler of a Dask cluster whose workers make the runs.
         progress
@@ -275,11 +285,17 @@ class Plan:
         -------
         Measured
             What they delivered.
+
+        Raises
+        ------
+        TuningError
+            If too few seeds count on the kernel.
         """
         duration_s = self.target.experiment.scenario.duration_s
-        runs = self._run(self.first, out, jobs, cluster, progress)
+        runs = self._run(self.first, out, engine, jobs, cluster, progress)
+        seeds = self._counted(runs)
         impacts = (
-            {congestion: self._impact(congestion, runs) for congestion in self.grid.congestions}
+            {congestion: self._impact(congestion, runs, seeds) for congestion in self.grid.congestions}
             if PCDC in self.grid.path_managers
             else {}
         )
@@ -289,12 +305,13 @@ class Plan:
             for buffer in self.grid.buffers_mib
         ]
         before_s = len(runs) * len(self.grid.seeds) * duration_s
-        later = None if progress is None else lambda reached_s: progress(before_s + reached_s)
-        runs |= self._run([one for one in second if one not in runs], out, jobs, cluster, later)
+        later = after(before_s, progress)
+        runs |= self._run([one for one in second if one not in runs], out, engine, jobs, cluster, later)
+        seeds = self._counted(runs)
         mbit_per_s = [
             [
                 [
-                    self._goodputs(runs[self._setting(manager, congestion, buffer, impacts)])
+                    self._goodputs(runs[self._setting(manager, congestion, buffer, impacts)], seeds)
                     for buffer in self.grid.buffers_mib
                 ]
                 for congestion in self.grid.congestions
@@ -303,11 +320,24 @@ class Plan:
         ]
         all_runs = [run for of in runs.values() for run in of]
         return Measured(
-            Samples(self.grid, np.array(mbit_per_s)),
+            Samples(replace(self.grid, seeds=seeds), np.array(mbit_per_s)),
             impacts,
             len(all_runs),
             sum(run.reused for run in all_runs),
+            tuple(f"seed {run.seed}: {'; '.join(run.invalid)}" for run in all_runs if run.invalid),
         )
+
+    def _counted(self, runs: Mapping[Setting, list[Run]]) -> tuple[int, ...]:
+        """Return the seeds whose runs all count."""
+        invalid = [run for of in runs.values() for run in of if run.invalid]
+        lost = {run.seed for run in invalid}
+        seeds = tuple(seed for seed in self.grid.seeds if seed not in lost)
+        if len(seeds) < MIN_SEEDS:
+            raise TuningError(
+                f"runs on the kernel count with {len(seeds)} of {len(self.grid.seeds)} seeds, expected at "
+                f"least {MIN_SEEDS}; the first that does not: {'; '.join(invalid[0].invalid)}"
+            )
+        return seeds
 
     def _setting(
         self, manager: str, congestion: str, buffer: float, impacts: Mapping[str, Impact]
@@ -321,22 +351,30 @@ class Plan:
         self,
         settings: Iterable[Setting],
         out: Path,
+        engine: Engine,
         jobs: int | None,
         cluster: str | None,
         progress: Progress | None,
     ) -> dict[Setting, list[Run]]:
         different = list(dict.fromkeys(settings))
         experiments = [self.target.with_(setting) for setting in different]
+        if engine == "kernel":
+            of_one_s = len(self.grid.seeds) * self.target.experiment.scenario.duration_s
+            return {
+                setting: run_until_they_count(one, self.grid.seeds, out, after(at * of_one_s, progress))
+                for at, (setting, one) in enumerate(zip(different, experiments, strict=True))
+            }
         tasks = [Task(experiment, seed) for experiment in experiments for seed in self.grid.seeds]
         made = run_tasks(tasks, out, jobs=jobs, cluster=cluster, progress=progress)
         count = len(self.grid.seeds)
         return {setting: made[at * count : (at + 1) * count] for at, setting in enumerate(different)}
 
-    def _goodputs(self, runs: Iterable[Run]) -> list[float]:
-        return [self.target.goodput_mbit_per_s(run) for run in runs]
+    def _goodputs(self, runs: Iterable[Run], seeds: Sequence[int]) -> list[float]:
+        return [self.target.goodput_mbit_per_s(run) for run in runs if run.seed in seeds]
 
-    def _impact(self, congestion: str, runs: Mapping[Setting, list[Run]]) -> Impact:
-        with_all, *without = (self._goodputs(runs[setting]) for setting in self._phases(congestion))
+    def _impact(self, congestion: str, runs: Mapping[Setting, list[Run]], seeds: Sequence[int]) -> Impact:
+        phases = self._phases(congestion)
+        with_all, *without = (self._goodputs(runs[setting], seeds) for setting in phases)
         factors = {
             name: impact_factor(with_all, goodputs)
             for name, goodputs in zip(self.target.regular, without, strict=True)

@@ -11,7 +11,8 @@ use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffi
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, endpoints, individual, refusals, relays, transport::KernelTransport,
+    Plan, endpoints, individual, refusals, relays,
+    transport::{self, KernelTransport},
 };
 use crate::BedError;
 
@@ -115,6 +116,9 @@ impl Layout {
             self.settle(scenario, node, index, &transport)?;
         }
         self.plan.notes.extend(transport.notes.iter().cloned());
+        if source == CongestionSource::Native {
+            self.plan.notes.extend(transport::not_native(model));
+        }
         let shared = match model.protocol {
             // All flows of a workload take the same paths.
             Protocol::Tcp => index.checked_sub(1).filter(|&last| {

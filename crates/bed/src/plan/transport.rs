@@ -101,6 +101,19 @@ impl KernelTransport {
     }
 }
 
+/// What our congestion controls take from the route when a connection begins, and the kernel's own never for the first
+/// one to a destination.
+pub(super) fn not_native(connection: &Connection) -> Option<String> {
+    let transport = &connection.transport;
+    let wanted = transport.window_cap.is_some() || transport.initial_ssthresh.is_some();
+    wanted.then(|| {
+        format!(
+            "{}: window_cap and initial_ssthresh do nothing with the kernel's own congestion control",
+            connection.name
+        )
+    })
+}
+
 fn sysctls(transport: &Transport, mptcp: bool, timestamps: bool) -> BTreeMap<&'static str, String> {
     let flag = |on: bool| u8::from(on).to_string();
     let buffer = |limit: Option<u64>, initial: u64| {
