@@ -14,6 +14,8 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "cc")]
 mod congestion;
+#[cfg(feature = "agent")]
+mod paths;
 
 /// See what this machine can do with Multipath TCP, and run congestion controls in its kernel.
 #[derive(Parser)]
@@ -36,6 +38,9 @@ enum Verb {
     /// Congestion controls as BPF programs in the kernel.
     #[cfg(feature = "cc")]
     Cc(congestion::Arguments),
+    /// Endpoints, connections and subflows of Multipath TCP.
+    #[cfg(feature = "agent")]
+    Path(paths::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +48,8 @@ fn main() -> ExitCode {
         Verb::Doctor { json } => doctor(json),
         #[cfg(feature = "cc")]
         Verb::Cc(arguments) => congestion::dispatch(arguments),
+        #[cfg(feature = "agent")]
+        Verb::Path(arguments) => paths::dispatch(arguments),
     };
     match outcome {
         Ok(code) => code,
