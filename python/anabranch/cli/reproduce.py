@@ -13,7 +13,6 @@ from rich.markup import escape
 
 from anabranch.cli.document import read_marked
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
-from anabranch.cli.reproduce_kernel import on_kernel
 from anabranch.cli.scenario import Engine
 from anabranch.cli.show import console, plain_table, progress_bar
 
@@ -58,6 +57,8 @@ def reproduce(
     """
     with reported():
         if engine is Engine.KERNEL:
+            from anabranch.cli.reproduce_kernel import on_kernel
+
             on_kernel(name, out, quick=quick, jobs=jobs, write=write, as_json=as_json)
             return
         from anabranch.papers.document import replaced
