@@ -70,7 +70,7 @@ pages: $(VENV)/.engine ## measure congestion controls, schedulers and path manag
 	$(BIN)/anabranch pages
 
 .PHONY: papers
-papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; hours
+papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; half an hour on two cores
 	$(BIN)/anabranch reproduce all --write docs/papers.md
 
 .PHONY: kernel-papers

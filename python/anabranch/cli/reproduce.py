@@ -34,7 +34,7 @@ def reproduce(
         typer.Argument(metavar="PAPER", help=f"{', '.join(NAMES)}, or {ALL}."),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and fewer points: minutes instead of hours.")
+        bool, typer.Option("--quick", help="Fewer seeds and fewer points.")
     ] = False,
     engine: Annotated[
         Engine,
