@@ -33,9 +33,7 @@ def reproduce(
         str,
         typer.Argument(metavar="PAPER", help=f"{', '.join(NAMES)}, or {ALL}."),
     ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and fewer points.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and fewer points.")] = False,
     engine: Annotated[
         Engine,
         typer.Option(help="Where it is run; kernel: on both engines, with the verdicts side by side."),
