@@ -52,9 +52,10 @@ test: setup ## run every test this machine can run; the others are skipped by na
 	$(BIN)/pytest
 
 .PHONY: bench
-bench: tools ## print packet-hops per second and peak memory of the workloads in scenarios/bench/
+bench: $(VENV)/.engine ## packet-hops per second and peak memory of scenarios/bench/; runs per second of a campaign
 	cargo build --release --bin anabranch-bench
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
+	$(BIN)/anabranch bench
 
 .PHONY: agreement
 agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md and agreement-mptcp.md
