@@ -12,6 +12,8 @@ use anabranch_device::{
 };
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "agent")]
+mod agency;
 #[cfg(feature = "cc")]
 mod congestion;
 #[cfg(feature = "agent")]
@@ -41,6 +43,9 @@ enum Verb {
     /// Endpoints, connections and subflows of Multipath TCP.
     #[cfg(feature = "agent")]
     Path(paths::Arguments),
+    /// Manage the subflows of the connections that this machine opens, by the policies of a configuration.
+    #[cfg(feature = "agent")]
+    Agent(agency::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +55,8 @@ fn main() -> ExitCode {
         Verb::Cc(arguments) => congestion::dispatch(arguments),
         #[cfg(feature = "agent")]
         Verb::Path(arguments) => paths::dispatch(arguments),
+        #[cfg(feature = "agent")]
+        Verb::Agent(arguments) => agency::dispatch(arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -101,13 +108,17 @@ fn print_report(report: &Report) {
     }
 }
 
-#[cfg(all(test, feature = "cc"))]
+#[cfg(all(test, feature = "agent", feature = "cc"))]
 mod tests {
     use super::*;
 
     /// The command lines of the documents' code blocks, the systemd unit's among them.
     fn documented() -> impl Iterator<Item = &'static str> {
-        let documents = [include_str!("../../../README.md"), include_str!("../../../docs/device.md")];
+        let documents = [
+            include_str!("../../../README.md"),
+            include_str!("../../../docs/agent.md"),
+            include_str!("../../../docs/device.md"),
+        ];
         documents.into_iter().flat_map(str::lines).filter_map(|line| {
             let line = line.split('#').next()?.trim();
             let line = line.strip_prefix("$ ").unwrap_or(line);

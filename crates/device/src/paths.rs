@@ -6,7 +6,7 @@ use std::{
 };
 
 use anabranch_device::{
-    DeviceError,
+    DeviceError, agent,
     path::{self, Told, Words},
 };
 use anabranch_netlink::mptcp::Token;
@@ -33,6 +33,12 @@ enum Verb {
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
+    },
+    /// Say what the agent has decided for a connection lately, and why.
+    Why {
+        /// As `path show` prints it.
+        #[arg(value_parser = path::token)]
+        token: Token,
     },
     /// Add an endpoint, or open a subflow: ADDRESS [dev NAME] [id NUMBER] [port NUMBER] [to ADDRESS:PORT] [FLAG…].
     Add(Change),
@@ -62,6 +68,7 @@ pub(crate) fn dispatch(arguments: Arguments) -> Result<ExitCode, DeviceError> {
             }
         }
         Verb::Watch { json } => path::watch(|told| write(told, json))?,
+        Verb::Why { token } => print(agent::why(token)?.trim_end()),
         Verb::Add(change) => print(&path::add(change.token, &Words::read(&change.words)?)?.to_string()),
         Verb::Del(change) => print(&path::delete(change.token, &Words::read(&change.words)?)?.to_string()),
         Verb::Prio(change) => {

@@ -3,12 +3,13 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod agent;
 #[path = "../../../netlink/tests/common/mod.rs"]
 pub mod common;
 
 use std::{
     io::{Read as _, Write as _},
-    net::SocketAddr,
+    net::{Ipv4Addr, SocketAddr},
     process::{Command, Stdio},
     thread,
     time::Duration,
@@ -30,24 +31,34 @@ pub struct Conversation {
     _listener: Socket,
 }
 
-pub fn socket() -> Socket {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
+pub fn socket(family: Domain) -> Socket {
+    let socket = Socket::new(family, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
     socket.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     socket
 }
 
 impl Conversation {
     pub fn open(lab: &Lab) -> Self {
+        Self::from(lab, Domain::IPV4)
+    }
+
+    /// The client's socket is of this family; they speak IPv4.
+    pub fn from(lab: &Lab, family: Domain) -> Self {
         // The wildcard, for joins to further addresses of the server are for this listener too.
         let listener = lab.server.enter(|| {
-            let listener = socket();
+            let listener = socket(Domain::IPV4);
             listener.bind(&SocketAddr::from(([0, 0, 0, 0], PORT)).into()).expect("the port is free");
             listener.listen(1).expect("it can listen");
             listener
         });
         let client = lab.client.enter(|| {
-            let client = socket();
-            client.connect(&SocketAddr::from((SERVER, PORT)).into()).expect("the server is reachable");
+            let client = socket(family);
+            let server = Ipv4Addr::from(SERVER);
+            let end = match family {
+                Domain::IPV4 => SocketAddr::from((server, PORT)),
+                _ => SocketAddr::from((server.to_ipv6_mapped(), PORT)),
+            };
+            client.connect(&end.into()).expect("the server is reachable");
             client
         });
         let (server, _) = listener.accept().expect("the client has connected");
