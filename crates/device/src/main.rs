@@ -14,8 +14,10 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "cc")]
 mod congestion;
+#[cfg(feature = "transfer")]
+mod transfer;
 
-/// See what this machine can do with Multipath TCP, and run congestion controls in its kernel.
+/// See what this machine can do with Multipath TCP, run congestion controls in its kernel, and move files over all its interfaces.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Command {
@@ -36,6 +38,15 @@ enum Verb {
     /// Congestion controls as BPF programs in the kernel.
     #[cfg(feature = "cc")]
     Cc(congestion::Arguments),
+    /// Send files over all interfaces at once, each with a socket of its own.
+    #[cfg(feature = "transfer")]
+    Send(transfer::send::Arguments),
+    /// Receive files into a folder.
+    #[cfg(feature = "transfer")]
+    Receive(transfer::receive::Arguments),
+    /// Make a key for `send` and `receive`, and print its fingerprint.
+    #[cfg(feature = "transfer")]
+    Keygen(transfer::keygen::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +54,12 @@ fn main() -> ExitCode {
         Verb::Doctor { json } => doctor(json),
         #[cfg(feature = "cc")]
         Verb::Cc(arguments) => congestion::dispatch(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Send(arguments) => transfer::send::run(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Receive(arguments) => transfer::receive::run(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Keygen(arguments) => transfer::keygen::run(&arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -101,6 +118,8 @@ mod tests {
     /// The command lines of the documents' code blocks, the systemd unit's among them.
     fn documented() -> impl Iterator<Item = &'static str> {
         let documents = [include_str!("../../../README.md"), include_str!("../../../docs/device.md")];
+        #[cfg(feature = "transfer")]
+        let documents = [documents[0], documents[1], include_str!("../../../docs/transfer.md")];
         documents.into_iter().flat_map(str::lines).filter_map(|line| {
             let line = line.split('#').next()?.trim();
             let line = line.strip_prefix("$ ").unwrap_or(line);
