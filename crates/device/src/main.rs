@@ -18,8 +18,10 @@ mod agency;
 mod congestion;
 #[cfg(feature = "agent")]
 mod paths;
+#[cfg(feature = "transfer")]
+mod transfer;
 
-/// See what this machine can do with Multipath TCP, and run congestion controls in its kernel.
+/// See what this machine can do with Multipath TCP, run congestion controls in its kernel, and move files over all its interfaces.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Command {
@@ -46,6 +48,15 @@ enum Verb {
     /// Manage the subflows of the connections that this machine opens, by the policies of a configuration.
     #[cfg(feature = "agent")]
     Agent(agency::Arguments),
+    /// Send files over all interfaces at once, each with a socket of its own.
+    #[cfg(feature = "transfer")]
+    Send(transfer::send::Arguments),
+    /// Receive files into a folder.
+    #[cfg(feature = "transfer")]
+    Receive(transfer::receive::Arguments),
+    /// Make a key for `send` and `receive`, and print its fingerprint.
+    #[cfg(feature = "transfer")]
+    Keygen(transfer::keygen::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +68,12 @@ fn main() -> ExitCode {
         Verb::Path(arguments) => paths::dispatch(arguments),
         #[cfg(feature = "agent")]
         Verb::Agent(arguments) => agency::dispatch(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Send(arguments) => transfer::send::run(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Receive(arguments) => transfer::receive::run(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Keygen(arguments) => transfer::keygen::run(&arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -118,6 +135,8 @@ mod tests {
             include_str!("../../../README.md"),
             include_str!("../../../docs/agent.md"),
             include_str!("../../../docs/device.md"),
+            #[cfg(feature = "transfer")]
+            include_str!("../../../docs/transfer.md"),
         ];
         documents.into_iter().flat_map(str::lines).filter_map(|line| {
             let line = line.split('#').next()?.trim();

@@ -98,6 +98,11 @@ impl Channel {
         self.until = until;
     }
 
+    /// From now on another flag ends it.
+    pub(crate) fn set_stop(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
     /// Does TLS's handshake; without TLS nothing. Who the other end is, with TLS.
     pub(crate) fn handshake(&mut self) -> Result<Option<Fingerprint>, ChannelError> {
         while let Some(tls) = &self.tls {

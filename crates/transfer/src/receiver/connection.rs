@@ -90,7 +90,7 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
         Err(end) => {
             let why = tell(&mut channel, end);
             channel.close();
-            return shared.tell(Event::Closed { peer, why: Some(why) });
+            return shared.tell(Event::Closed { peer, why: Some(why), was_let_in: false });
         }
     };
     drop(stranger);
@@ -107,7 +107,7 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
     }
     shared.store.exit(who);
     session.channel.close();
-    shared.tell(Event::Closed { peer, why });
+    shared.tell(Event::Closed { peer, why, was_let_in: true });
 }
 
 /// Tells the sender why the connection ends, if that can be done. The reason, for people.

@@ -99,6 +99,8 @@ pub enum Event {
         peer: SocketAddr,
         /// Why, if not because the sender was done.
         why: Option<String>,
+        /// Whether there was an [`Event::Connected`] of it.
+        was_let_in: bool,
     },
     /// A file begins to arrive, or goes on.
     Began {

@@ -67,15 +67,15 @@ impl Sender {
         };
         let plan = Plan::new(&self.files, self.paths.iter().map(path).collect());
         let session = random();
-        // Raised at the end too, so that whoever waits for an answer then does not.
-        let end = Stop::new();
+        // Raised when it ends early, and when it ends at all.
+        let (end, over) = (Stop::new(), Stop::new());
         let failure = thread::scope(|scope| {
             let opener = thread::Builder::new().name("opener".to_owned());
-            let (plan, end) = (&plan, &end);
+            let (plan, end, over) = (&plan, &end, &over);
             opener.spawn_scoped(scope, move || open_files(plan, end)).expect("a thread can be made");
             for worker in 0..self.paths.len() {
                 let thread = thread::Builder::new().name(format!("path-{worker}")).stack_size(256 << 10);
-                let work = move || worker::work(self, plan, worker, session, end);
+                let work = move || worker::work(self, plan, worker, session, [end, over]);
                 thread.spawn_scoped(scope, work).expect("a thread can be made");
             }
             let mut watched_at = None;
@@ -96,7 +96,7 @@ impl Sender {
                 }
                 plan.wait(WATCH);
             };
-            // Who is done says farewell by itself.
+            over.raise();
             if failure.is_some() {
                 end.raise();
             }

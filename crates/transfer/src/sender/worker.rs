@@ -80,14 +80,16 @@ fn explain(error: &rustls::Error) -> String {
     }
 }
 
-/// Works until there is nothing left to do, or it is told to stop.
-pub(super) fn work(sender: &Sender, plan: &Plan, worker: usize, session: [u8; 16], stop: &Stop) {
+/// Works until there is nothing left to do, or it is told to stop. `over` is raised when nothing is left: whoever is still connecting then
+/// need not go on, while others say farewell.
+pub(super) fn work(sender: &Sender, plan: &Plan, worker: usize, session: [u8; 16], [stop, over]: [&Stop; 2]) {
     let path = &sender.paths[worker];
     let mut pause = PAUSES.0;
     while !stop.is_raised() && !plan.has_ended() {
         let began_at = clock::now();
-        let trouble = match connect(sender, path, session, plan, worker, stop) {
-            Ok(channel) => {
+        let trouble = match connect(sender, path, session, plan, worker, over) {
+            Ok(mut channel) => {
+                channel.set_stop(stop.clone());
                 let mut connection = Connection::new(sender, plan, worker, channel);
                 let outcome = connection.run();
                 plan.lost(worker);
@@ -243,8 +245,10 @@ impl<'a> Connection<'a> {
             self.channel.send_frame(&Frame::Alive)?;
             self.greeted_at = now;
         }
-        // A receiver that works at something long says so; and it answers a greeting.
-        if now.duration_since(self.heard_at.max(self.asked_at)) > self.sender.patience.max(2 * ALIVE) {
+        // A receiver that works at something long says so, every two seconds; and it answers a greeting.
+        let patience = self.sender.patience;
+        let patience = if self.unanswered.is_empty() { patience.max(2 * ALIVE) } else { patience };
+        if now.duration_since(self.heard_at.max(self.asked_at)) > patience {
             return Err(ChannelError::Silent(self.sender.patience).into());
         }
         Ok(())
