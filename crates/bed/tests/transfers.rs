@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::turn::{Run, Turn};
+use common::turn::Turn;
 
 /// A file over a socket on each of two paths of 8 and 4 Mbit/s, with the other path as its backup.
 fn transfer(keys: &str, more: &str) -> String {
@@ -39,38 +39,24 @@ fn transfer(keys: &str, more: &str) -> String {
     )
 }
 
-fn figure(run: &Run, kind: &str, path: &[&str]) -> f64 {
-    let found = path.iter().fold(&run.summary[kind], |within, name| &within[name]);
-    found.as_f64().unwrap_or_else(|| panic!("{kind} {path:?} is missing: {}", run.summary))
-}
-
-/// Nothing has gone wrong but, on a busy machine, the time.
-fn assert_sound(run: &Run) {
-    let environment = &run.manifest["environment"];
-    let invalid = environment["invalid"].as_array().expect("it is a list");
-    let reasons = invalid.iter().map(|reason| reason.as_str().expect("they are sentences"));
-    let serious: Vec<_> = reasons.filter(|reason| !reason.starts_with("the emulator was late")).collect();
-    assert!(serious.is_empty(), "{serious:#?}");
-}
-
 #[test]
 fn a_file_comes_over_both_sockets_each_on_its_own_path() {
     let Some(turn) = Turn::begin("a_file_comes_over_both_sockets_each_on_its_own_path") else { return };
     for direction in ["upload", "download"] {
         let run = turn.result(&transfer(&format!("direction = \"{direction}\""), ""), &[]);
-        assert_sound(&run);
+        run.assert_sound();
         let notes = run.manifest["environment"]["notes"].to_string();
         assert!(!notes.contains("never opened"), "user space opens what the path manager cannot: {notes}");
-        let of_file = |metric| figure(&run, "connections", &["file", metric]);
+        let of_file = |metric| run.figure("connections", &["file", metric]);
         assert_eq!((of_file("bytes_transferred"), of_file("chunks_delivered")), (2e6, 100.0), "{direction}");
         let completion_s = of_file("completion_s");
         // 16 Mbit over 12 Mbit/s less headers, slow start, and a chunk on the slow path.
         assert!((1.3..3.0).contains(&completion_s), "{direction}: {completion_s} s");
-        let chunks = |socket| figure(&run, "connections", &[socket, "chunks_delivered"]);
+        let chunks = |socket| run.figure("connections", &[socket, "chunks_delivered"]);
         let part = chunks("on-wifi") / 100.0;
         assert!((0.5..0.85).contains(&part), "{direction}: {part} of the chunks on 8 of 12 Mbit/s");
         for socket in ["on-wifi", "on-cell"] {
-            let carried = |subflow| figure(&run, "subflows", &[socket, subflow, "throughput_bps"]);
+            let carried = |subflow| run.figure("subflows", &[socket, subflow, "throughput_bps"]);
             assert_eq!(carried("other"), 0.0, "{direction}: {socket} has a backup that is not needed");
             assert!(carried("own") > 0.0);
         }
@@ -82,9 +68,9 @@ fn a_file_arrives_whole_when_a_path_dies_in_the_middle() {
     let Some(turn) = Turn::begin("a_file_arrives_whole_when_a_path_dies_in_the_middle") else { return };
     let down = "[[change]]\nat = \"700 ms\"\nlink = \"wifi\"\nup = false\n";
     let run = turn.result(&transfer("give_up = \"2 s\"", down), &[]);
-    assert_sound(&run);
-    assert_eq!(figure(&run, "connections", &["file", "bytes_transferred"]), 2e6);
-    let carried = |socket, subflow| figure(&run, "subflows", &[socket, subflow, "throughput_bps"]);
+    run.assert_sound();
+    assert_eq!(run.figure("connections", &["file", "bytes_transferred"]), 2e6);
+    let carried = |socket, subflow| run.figure("subflows", &[socket, subflow, "throughput_bps"]);
     assert!(carried("on-wifi", "other") > 0.0, "the backup takes over what the dead path held");
     assert_eq!(carried("on-cell", "other"), 0.0, "a dead path is no help to the other socket");
 }
