@@ -96,7 +96,7 @@ impl Agent<'_> {
         let (state, token) = (managed.paths[decision.path].state, managed.token);
         let pair = &managed.pairs[decision.path];
         match decision.action {
-            Action::Open if pair.subflows.is_empty() || state != State::Established => {
+            Action::Open if state == State::Closed => {
                 let Some(local) = pair.local else { return Ok(false) };
                 let flags = match managed.paths[decision.path].backup {
                     true => EndpointFlags::BACKUP,

@@ -41,7 +41,7 @@ pub(super) struct Pair {
     /// All local addresses that it has had: those of subflows whose address is gone.
     locals: Vec<IpAddr>,
     counted: Counted,
-    /// What its interface had carried when the period began in which the pair was made.
+    /// What its interface had carried when the period began in which the pair was made; wrapped if that is below zero.
     before_bytes: u64,
 }
 
@@ -107,6 +107,10 @@ pub(super) struct Managed {
     pub(super) paths: Vec<Path>,
     /// When it wants to look again.
     pub(super) look_at: Option<Nanos>,
+    /// Further subflows may be opened; once they may, they may after the last one has gone, too.
+    may_join: bool,
+    /// Never less than before, whatever is told.
+    delivered_bytes: u64,
     /// Subflows whose local address is gone.
     pub(super) orphans: Vec<SubflowAddress>,
     /// Timeouts in a row of any subflow.
@@ -133,6 +137,8 @@ impl Managed {
             pairs: Vec::new(),
             paths: Vec::new(),
             look_at: None,
+            may_join: false,
+            delivered_bytes: 0,
             orphans: Vec::new(),
             has_timeouts: false,
             timeout_in_ms: None,
@@ -270,7 +276,7 @@ impl Managed {
             };
             let figures = best.map(|subflow| subflow.figures).unwrap_or_default();
             let carried = match path.cap_bytes.and(self.period) {
-                Some(_) => ledger.total_bytes(pair.interface) - pair.before_bytes,
+                Some(_) => ledger.total_bytes(pair.interface).wrapping_sub(pair.before_bytes),
                 None => counts.bytes,
             };
             let is_known = |remote: &Remote| remote.end == pair.remote && remote.is_known;
@@ -309,16 +315,16 @@ impl Managed {
             self.look_at = None;
             return decisions;
         }
-        let by_figures = || {
-            let bytes = subflows.iter().map(|of| of.figures.acked_bytes + of.figures.received_bytes);
-            bytes.sum()
-        };
+        self.may_join |=
+            connection.has_remote_key && subflows.iter().any(|subflow| subflow.flags.is_fully_established());
+        let by_figures = subflows.iter().map(|of| of.figures.acked_bytes + of.figures.received_bytes).sum();
         let delivered = connection.acked_bytes.zip(connection.received_bytes);
+        let delivered = delivered.map_or(by_figures, |(acked, received)| acked + received);
+        self.delivered_bytes = self.delivered_bytes.max(delivered);
         let seen = Observation {
             now: now - self.epoch,
-            may_join: connection.has_remote_key
-                && subflows.iter().any(|subflow| subflow.flags.is_fully_established()),
-            delivered_bytes: delivered.map_or_else(by_figures, |(acked, received)| acked + received),
+            may_join: self.may_join,
+            delivered_bytes: self.delivered_bytes,
             unsent_bytes: connection.unacked_bytes,
             draw_permille,
             paths: &self.paths,
