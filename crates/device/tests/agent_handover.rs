@@ -1,7 +1,7 @@
 //! How long data stand still when a path dies: with the agent, and with the kernel's own path manager. It measures, so it is not
 //! among the tests of every day:
 //!
-//! `sudo -E env PATH="$PATH" cargo test --release -p anabranch-device --test agent_handover -- --ignored --nocapture`
+//! `sudo -E env PATH="$PATH" cargo test -p anabranch-device --test agent_handover -- --ignored --nocapture`
 
 mod live;
 

@@ -162,6 +162,13 @@ fn a_connection_that_has_lost_its_only_subflow_gets_another() {
         subflows(&lab.client).into_iter().find(|subflow| subflow["local"] != before["local"])
     });
     conversation.speak();
+    // It is kept while its link is down: there is no other.
+    set_link(&lab.client, 1, false);
+    thread::sleep(Duration::from_millis(300));
+    set_link(&lab.client, 1, true);
+    lab.client.ip("route replace default via 10.77.1.254 dev c1");
+    conversation.speak();
+    assert!(agent.said().iter().all(|line| line["reason"] != "link-down"), "{:#?}", agent.said());
     assert!(agent.said().iter().all(|line| line["dev"] != "c2"), "it is not allowed");
 }
 
@@ -194,6 +201,7 @@ fn data_go_over_to_the_spare_when_the_link_goes_down_and_back_when_it_returns() 
     Stream::run(&conversation, |stream| {
         stream.flows(20_000);
         set_link(&lab.client, 1, false);
+        agent.wait_for("close", |line| line["reason"] == "link-down");
         agent.wait_for("regular", |line| line["dev"] == "c2" && line["reason"] == "preferred-failed");
         stream.flows(50_000);
         set_link(&lab.client, 1, true);

@@ -111,8 +111,8 @@ pub(super) struct Managed {
     may_join: bool,
     /// Never less than before, whatever is told.
     delivered_bytes: u64,
-    /// Subflows whose local address is gone.
-    pub(super) orphans: Vec<SubflowAddress>,
+    /// Subflows that nothing can answer, and why: to be closed, whatever the policy.
+    pub(super) orphans: Vec<(SubflowAddress, &'static str)>,
     /// Timeouts in a row of any subflow.
     pub(super) has_timeouts: bool,
     /// Until the next retransmission timeout.
@@ -256,7 +256,7 @@ impl Managed {
             own.retain(|subflow| {
                 let is_orphan = network.interface_of(subflow.address.local.ip().to_canonical()).is_none();
                 if is_orphan && is_open(subflow) {
-                    self.orphans.push(subflow.address);
+                    self.orphans.push((subflow.address, "address-gone"));
                 }
                 !is_orphan
             });
@@ -299,6 +299,21 @@ impl Managed {
             self.has_timeouts |= path.timeouts > 0;
             let timers = own.iter().filter_map(|subflow| subflow.retransmit_in_ms);
             self.timeout_in_ms = timers.chain(self.timeout_in_ms).min();
+        }
+        self.leave_dead_links(now, network);
+    }
+
+    /// What has been sent over a link that is down would wait for a retransmission timeout; once its subflow is closed, it goes over
+    /// the others at once. The last subflow is kept: the link may return.
+    fn leave_dead_links(&mut self, now: Nanos, network: &Network) {
+        if !self.paths.iter().any(Path::answers) {
+            return;
+        }
+        for (pair, path) in self.pairs.iter_mut().zip(&mut self.paths) {
+            if !network.is_up(pair.interface) && !pair.subflows.is_empty() {
+                self.orphans.extend(pair.subflows.drain(..).map(|subflow| (subflow, "link-down")));
+                (path.state, path.since, path.timeouts) = (State::Closed, now - self.epoch, 0);
+            }
         }
     }
 
