@@ -148,6 +148,31 @@ fn a_subflow_whose_address_is_gone_is_closed_and_another_address_takes_its_place
 }
 
 #[test]
+fn a_connection_that_has_lost_its_only_subflow_gets_another() {
+    if skip("a_connection_that_has_lost_its_only_subflow_gets_another") {
+        return;
+    }
+    let lab = Lab::unshaped();
+    let agent = Agent::start(&lab.client, &config("allowed = false", REESTABLISH));
+    let conversation = Conversation::open(&lab);
+    agent.wait_for("managed", |_| true);
+    let before = subflow_from(&lab.client, "10.77.1.1");
+    lab.server.run("ss", "-K -tn dst 10.77.1.1");
+    wait("another subflow", || {
+        subflows(&lab.client).into_iter().find(|subflow| subflow["local"] != before["local"])
+    });
+    conversation.speak();
+    // It is kept while its link is down: there is no other.
+    set_link(&lab.client, 1, false);
+    thread::sleep(Duration::from_millis(300));
+    set_link(&lab.client, 1, true);
+    lab.client.ip("route replace default via 10.77.1.254 dev c1");
+    conversation.speak();
+    assert!(agent.said().iter().all(|line| line["reason"] != "link-down"), "{:#?}", agent.said());
+    assert!(agent.said().iter().all(|line| line["dev"] != "c2"), "it is not allowed");
+}
+
+#[test]
 fn a_socket_of_ipv6_that_speaks_ipv4_has_its_subflows_too() {
     if skip("a_socket_of_ipv6_that_speaks_ipv4_has_its_subflows_too") {
         return;
@@ -176,6 +201,7 @@ fn data_go_over_to_the_spare_when_the_link_goes_down_and_back_when_it_returns() 
     Stream::run(&conversation, |stream| {
         stream.flows(20_000);
         set_link(&lab.client, 1, false);
+        agent.wait_for("close", |line| line["reason"] == "link-down");
         agent.wait_for("regular", |line| line["dev"] == "c2" && line["reason"] == "preferred-failed");
         stream.flows(50_000);
         set_link(&lab.client, 1, true);
@@ -197,14 +223,14 @@ fn a_path_that_dies_in_silence_is_closed_after_its_timeouts_and_opened_when_it_a
     subflow_from(&lab.client, "10.77.2.1");
     Stream::run(&conversation, |stream| {
         stream.flows(20_000);
-        // The server's answers to the first link go nowhere: the client's links stay up.
-        lab.server.ip("route add blackhole 10.77.1.1");
+        // The router throws away what comes from the first link: the client's links stay up.
+        lab.router.ip("rule add iif r1 blackhole");
         agent.wait_for("close", |line| {
             line["dev"] == "c1" && line["reason"] == "dead" && line["timeouts"] == 2
         });
         agent.wait_for("regular", |line| line["dev"] == "c2" && line["reason"] == "preferred-failed");
         stream.flows(50_000);
-        lab.server.ip("route del blackhole 10.77.1.1");
+        lab.router.ip("rule del iif r1 blackhole");
         agent.wait_for("regular", |line| line["dev"] == "c1" && line["reason"] == "preferred-returned");
         stream.flows(50_000);
     });

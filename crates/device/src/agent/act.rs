@@ -25,18 +25,17 @@ const LOOK_REFUSED: Nanos = 100 * MS;
 const IDS: u8 = 4;
 
 impl Agent<'_> {
-    /// Closes the subflows whose local address is gone: nothing sent on them can be answered, and what they have not delivered goes
-    /// over the others at once.
+    /// Closes the subflows that nothing can answer: what they have not delivered goes over the others at once.
     pub(super) fn close_orphans(&mut self, managed: &mut Managed) -> Result<(), DeviceError> {
-        for subflow in std::mem::take(&mut managed.orphans) {
+        for (subflow, reason) in std::mem::take(&mut managed.orphans) {
             let line = Line::new(Action::Close.name(), managed.token)
                 .with("subflow", subflow.to_string())
-                .with("reason", "address-gone");
+                .with("reason", reason);
             match self.manager.destroy_subflow(managed.token, subflow) {
                 Err(error) if error.errno() == Some(libc::EPERM) => return Err(error.into()),
                 Err(error) => self.say_of(managed.token, &line.with("error", error.to_string())),
                 Ok(()) => {
-                    self.report.count(Action::Close.name(), "address-gone");
+                    self.report.count(Action::Close.name(), reason);
                     self.say_of(managed.token, &line);
                 }
             }
@@ -96,7 +95,7 @@ impl Agent<'_> {
         let (state, token) = (managed.paths[decision.path].state, managed.token);
         let pair = &managed.pairs[decision.path];
         match decision.action {
-            Action::Open if pair.subflows.is_empty() || state != State::Established => {
+            Action::Open if state == State::Closed => {
                 let Some(local) = pair.local else { return Ok(false) };
                 let flags = match managed.paths[decision.path].backup {
                     true => EndpointFlags::BACKUP,

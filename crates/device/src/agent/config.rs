@@ -1,6 +1,10 @@
 //! The agent's configuration: TOML, read by `serde`; errors name the place and the nearest word.
 
-use std::{fs, net::IpAddr, path::Path as FilePath};
+use std::{
+    fs,
+    net::IpAddr,
+    path::{Path as FilePath, PathBuf},
+};
 
 use anabranch_policy::{
     energy::{Linear, RADIOS, Radio},
@@ -24,6 +28,8 @@ pub struct Config {
     pub set_pm_type: bool,
     /// Works although another path manager runs on this machine.
     pub beside_managers: bool,
+    /// Keeps what interfaces with a cap have carried.
+    pub state: Option<PathBuf>,
     /// Which interfaces may be used, and how; the first that matches counts.
     pub interfaces: Vec<InterfaceRule>,
     /// What is done with which connections; the first that matches counts.
@@ -167,6 +173,7 @@ impl Config {
         let config = Self {
             set_pm_type: file.agent.set_pm_type,
             beside_managers: file.agent.beside_managers,
+            state: file.agent.state,
             interfaces: interfaces.collect::<Result<_, _>>()?,
             connections: connections.collect::<Result<_, _>>()?,
         };
@@ -240,6 +247,7 @@ struct AgentTable {
     set_pm_type: bool,
     #[serde(default)]
     beside_managers: bool,
+    state: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]

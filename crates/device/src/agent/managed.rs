@@ -41,7 +41,7 @@ pub(super) struct Pair {
     /// All local addresses that it has had: those of subflows whose address is gone.
     locals: Vec<IpAddr>,
     counted: Counted,
-    /// What its interface had carried when the period began in which the pair was made.
+    /// What its interface had carried when the period began in which the pair was made; wrapped if that is below zero.
     before_bytes: u64,
 }
 
@@ -107,8 +107,12 @@ pub(super) struct Managed {
     pub(super) paths: Vec<Path>,
     /// When it wants to look again.
     pub(super) look_at: Option<Nanos>,
-    /// Subflows whose local address is gone.
-    pub(super) orphans: Vec<SubflowAddress>,
+    /// Further subflows may be opened; once they may, they may after the last one has gone, too.
+    may_join: bool,
+    /// Never less than before, whatever is told.
+    delivered_bytes: u64,
+    /// Subflows that nothing can answer, and why: to be closed, whatever the policy.
+    pub(super) orphans: Vec<(SubflowAddress, &'static str)>,
     /// Timeouts in a row of any subflow.
     pub(super) has_timeouts: bool,
     /// Until the next retransmission timeout.
@@ -133,6 +137,8 @@ impl Managed {
             pairs: Vec::new(),
             paths: Vec::new(),
             look_at: None,
+            may_join: false,
+            delivered_bytes: 0,
             orphans: Vec::new(),
             has_timeouts: false,
             timeout_in_ms: None,
@@ -250,7 +256,7 @@ impl Managed {
             own.retain(|subflow| {
                 let is_orphan = network.interface_of(subflow.address.local.ip().to_canonical()).is_none();
                 if is_orphan && is_open(subflow) {
-                    self.orphans.push(subflow.address);
+                    self.orphans.push((subflow.address, "address-gone"));
                 }
                 !is_orphan
             });
@@ -270,7 +276,7 @@ impl Managed {
             };
             let figures = best.map(|subflow| subflow.figures).unwrap_or_default();
             let carried = match path.cap_bytes.and(self.period) {
-                Some(_) => ledger.total_bytes(pair.interface) - pair.before_bytes,
+                Some(_) => ledger.total_bytes(pair.interface).wrapping_sub(pair.before_bytes),
                 None => counts.bytes,
             };
             let is_known = |remote: &Remote| remote.end == pair.remote && remote.is_known;
@@ -294,6 +300,21 @@ impl Managed {
             let timers = own.iter().filter_map(|subflow| subflow.retransmit_in_ms);
             self.timeout_in_ms = timers.chain(self.timeout_in_ms).min();
         }
+        self.leave_dead_links(now, network);
+    }
+
+    /// What has been sent over a link that is down would wait for a retransmission timeout; once its subflow is closed, it goes over
+    /// the others at once. The last subflow is kept: the link may return.
+    fn leave_dead_links(&mut self, now: Nanos, network: &Network) {
+        if !self.paths.iter().any(Path::answers) {
+            return;
+        }
+        for (pair, path) in self.pairs.iter_mut().zip(&mut self.paths) {
+            if !network.is_up(pair.interface) && !pair.subflows.is_empty() {
+                self.orphans.extend(pair.subflows.drain(..).map(|subflow| (subflow, "link-down")));
+                (path.state, path.since, path.timeouts) = (State::Closed, now - self.epoch, 0);
+            }
+        }
     }
 
     /// Asks the policy.
@@ -309,16 +330,16 @@ impl Managed {
             self.look_at = None;
             return decisions;
         }
-        let by_figures = || {
-            let bytes = subflows.iter().map(|of| of.figures.acked_bytes + of.figures.received_bytes);
-            bytes.sum()
-        };
+        self.may_join |=
+            connection.has_remote_key && subflows.iter().any(|subflow| subflow.flags.is_fully_established());
+        let by_figures = subflows.iter().map(|of| of.figures.acked_bytes + of.figures.received_bytes).sum();
         let delivered = connection.acked_bytes.zip(connection.received_bytes);
+        let delivered = delivered.map_or(by_figures, |(acked, received)| acked + received);
+        self.delivered_bytes = self.delivered_bytes.max(delivered);
         let seen = Observation {
             now: now - self.epoch,
-            may_join: connection.has_remote_key
-                && subflows.iter().any(|subflow| subflow.flags.is_fully_established()),
-            delivered_bytes: delivered.map_or_else(by_figures, |(acked, received)| acked + received),
+            may_join: self.may_join,
+            delivered_bytes: self.delivered_bytes,
             unsent_bytes: connection.unacked_bytes,
             draw_permille,
             paths: &self.paths,

@@ -10,6 +10,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     os::fd::AsFd as _,
 };
 
@@ -35,7 +36,7 @@ use super::{
     Config,
     claim::Claim,
     control::{Control, Request},
-    ledger::Ledger,
+    ledger::{Kept, Ledger},
     log::{Line, Log},
     managed::Managed,
     network::Network,
@@ -48,6 +49,10 @@ pub(super) const MS: Nanos = 1_000_000;
 const LOOK_MIN: Nanos = 5 * MS;
 /// After a look for which the kernel could not list everything.
 const LOOK_FAILED: Nanos = 100 * MS;
+/// Names the present boot (random(4)).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// How often the ledger is written: what a loss of power can lose.
+const KEEP_EVERY: Nanos = 60_000 * MS;
 /// Events that the kernel may queue, in bytes of its bookkeeping.
 const EVENT_BUFFER: u32 = 1 << 20;
 
@@ -66,6 +71,7 @@ pub fn run(config: &Config, as_json: bool) -> Result<(), DeviceError> {
     let mut agent = Agent::open(config, as_json)?;
     agent.say(&Line::new("started", "").with("path_manager_before", claim.before()));
     let ended = agent.work(&signals, &claim.control);
+    agent.keep();
     agent.say(&Line::new("ended", "").with("connections", agent.managed.len()));
     claim.release()?;
     ended
@@ -81,6 +87,9 @@ pub(super) struct Agent<'a> {
     changes: rtnetlink::Events,
     network: Network,
     ledger: Ledger,
+    boot_id: String,
+    /// When the ledger was written last.
+    kept_at: Nanos,
     managed: BTreeMap<Token, Managed>,
     /// Connections that are left alone.
     others: BTreeSet<Token>,
@@ -121,7 +130,9 @@ impl<'a> Agent<'a> {
             events,
             changes,
             network: Network::open()?,
-            ledger: Ledger::default(),
+            ledger: Ledger::with(config.state.as_deref().map(Kept::read).transpose()?.unwrap_or_default()),
+            boot_id: fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned(),
+            kept_at: 0,
             managed: BTreeMap::new(),
             others: BTreeSet::new(),
             report: Report::default(),
@@ -305,9 +316,21 @@ impl<'a> Agent<'a> {
             for link in self.network.links() {
                 let has_cap = self.config.interface(&link.name).is_some_and(|rule| rule.cap_bytes.is_some());
                 if let (true, Some(counter)) = (has_cap, link.carried_bytes) {
-                    self.ledger.count(link.index, counter, period, now);
+                    self.ledger.count(&self.boot_id, (link.index, &link.name), counter, period, now);
                 }
             }
+        }
+        if now >= self.kept_at + KEEP_EVERY {
+            self.kept_at = now;
+            self.keep();
+        }
+    }
+
+    /// Writes what interfaces with a cap have carried, for the next agent.
+    fn keep(&self) {
+        let Some(file) = &self.config.state else { return };
+        if let Err(error) = self.ledger.kept(&self.boot_id).write(file) {
+            self.say(&Line::new("keep-failed", file.display()).with("error", error.to_string()));
         }
     }
 

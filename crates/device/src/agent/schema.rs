@@ -45,6 +45,10 @@ pub fn schema() -> Value {
                         "type": "boolean", "default": false,
                         "description": "Work although NetworkManager or mptcpd runs.",
                     },
+                    "state": {
+                        "type": "string",
+                        "description": "File that keeps what interfaces with a cap have carried.",
+                    },
                 },
             },
             "interface": {

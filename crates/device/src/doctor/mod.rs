@@ -226,7 +226,7 @@ fn path_manager(facts: &Facts) -> Option<Finding> {
         Some("userspace") => note(
             "path manager",
             "userspace: no subflow is made unless a daemon asks for it",
-            "run such a daemon, or sysctl -w net.mptcp.pm_type=0",
+            "run `anabranchd agent`, or sysctl -w net.mptcp.pm_type=0",
         ),
         Some(other) => note("path manager", other, "see net.mptcp.available_path_managers"),
         None => note(

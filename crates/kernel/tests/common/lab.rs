@@ -21,7 +21,7 @@ pub const LINKS: usize = 2;
 pub struct Lab {
     pub client: Namespace,
     pub server: Namespace,
-    router: Namespace,
+    pub router: Namespace,
 }
 
 impl Lab {
