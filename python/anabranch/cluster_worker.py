@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 import time
@@ -70,12 +71,13 @@ def make(batch: Batch) -> Made:
         raise ClusterError(f"a worker has anabranch {VERSION}, the client {batch.version}; expected the same")
     begun_s = time.thread_time()
     runs: list[dict[str, bytes] | Exception] = []
-    for item in batch.items:
-        try:
-            runs.append(_files(item, batch.campaign))
-        except Exception as error:  # handed over to the client, with what has been made before
-            runs.append(error)
-            break
+    with _scratch() as folder:
+        for item in batch.items:
+            try:
+                runs.append(_files(item, batch.campaign, folder))
+            except Exception as error:  # handed over to the client, with what has been made before
+                runs.append(error)
+                break
     return Made(runs, time.thread_time() - begun_s)
 
 
@@ -92,13 +94,15 @@ _under_way: dict[str, set[Control]] = {}
 _stopped: set[str] = set()
 
 
-def _files(item: Item, campaign: str) -> dict[str, bytes]:
+def _files(item: Item, campaign: str, folder: Path) -> dict[str, bytes]:
     scenario = _loaded(item.bundle)
     if scenario.key != item.key:
         raise ClusterError("the scenario file or a trace has changed since it was loaded")
-    with _watched(campaign) as control, _scratch() as folder:
-        outcome = scenario.run(item.seed, folder, False, [], control)
-        return {path.name: path.read_bytes() for path in outcome["path"].iterdir()}
+    with _watched(campaign) as control:
+        run = scenario.run(item.seed, folder, False, [], control)["path"]
+    files = {path.name: path.read_bytes() for path in run.iterdir()}
+    shutil.rmtree(run)  # the folders above it stay for the next run: a removed folder costs more than a file
+    return files
 
 
 @lru_cache(maxsize=LOADED_MAX)

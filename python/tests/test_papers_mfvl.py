@@ -163,3 +163,23 @@ def test_a_gain_that_is_not_the_claimed_one_is_said_to_hold_where_it_does() -> N
     assert rule.judge(Measured(values)).why.endswith("it would hold with other (+29 ± 0 %)")
     del values["sweep", "mfvl", "other"]
     assert rule.judge(Measured(values)).why.endswith("nearest to it is +20 ± 0 %, with one")
+
+
+def test_a_claim_about_windows_is_said_to_hold_where_it_does() -> None:
+    measured = _as_claimed()
+    values = {
+        one: {name: measured.of(one, name) for name in measured.metrics(one)} for one in measured.cells()
+    }
+    mfvl, lia = ("setup 3", "mfvl"), ("setup 3", "lia")
+    for name, smallest in (("short queues", 2.0), ("long queues", 11.0)):
+        values["elsewhere", name, *mfvl] = _cell(smallest_cwnd2_from_5s=smallest)
+        values["elsewhere", name, *lia] = values[lia]
+    (rule,) = (rule for rule in MFVL.rules if rule.claim == "S0-C14")
+    assert "elsewhere" not in rule.judge(Measured(values)).why
+    assert rule.judge(Measured(values)).why == rule.judge(measured).why
+    values[mfvl] = _cell(smallest_cwnd2_from_5s=3.0)
+    judged = rule.judge(Measured(values))
+    assert judged.verdict is Verdict.PARTLY
+    assert "; it would hold with long queues (" in judged.why
+    del values["elsewhere", "long queues", *mfvl], values["elsewhere", "long queues", *lia]
+    assert rule.judge(Measured(values)).why.endswith("it does not hold with short queues either")

@@ -42,6 +42,12 @@ def _measured(goodput_kbps: dict[str, float]) -> Measured:
     return Measured(values)
 
 
+def _values(measured: Measured) -> dict[Cell, dict[str, tuple[float, ...]]]:
+    return {
+        cell: {name: measured.of(cell, name) for name in measured.metrics(cell)} for cell in measured.cells()
+    }
+
+
 def _verdicts(measured: Measured) -> dict[str, Verdict]:
     return {rule.claim: rule.judge(measured).verdict for rule in STCP.rules}
 
@@ -101,3 +107,22 @@ def test_the_quick_plan_gives_every_figure_that_rules_plots_and_tables_need(tmp_
     assert all(b"</svg>" in path.read_bytes() for path in drawn)
     for table in STCP.tables:
         assert len({len(row) for row in table.rows(measured)}) == 1, table.title
+
+
+def test_what_does_not_hold_is_said_to_hold_where_it_does() -> None:
+    measured = _measured({**AS_CLAIMED, "stcp": 600.0})
+    swapped = _measured(AS_CLAIMED).swapped("stcp", "newreno")
+    values = _values(measured)
+    for (kind, *rest), of_cell in _values(_measured(AS_CLAIMED)).items():
+        if kind != "delay":
+            values[f"{kind}, SACK", *rest] = of_cell
+    (order,) = (rule for rule in STCP.rules if rule.claim == "S1-C5")
+    judged = order.judge(Measured(values))
+    assert judged.verdict is Verdict.PARTLY
+    assert (
+        "pairs that hold: 4 of 5 with CBR alone, 4 of 5 with VBR alone, 5 of 5 with SACK recovery"
+        in judged.why
+    )
+    assert "; it would hold with SACK recovery, or CBR alone with SACK, or VBR alone with SACK" in judged.why
+    (drops,) = (rule for rule in STCP.rules if rule.claim == "S1-C6")
+    assert drops.judge(swapped).why.endswith("nothing looked at gives all of them")

@@ -121,6 +121,26 @@ def test_everything_is_drawn_and_nothing_is_wider_than_the_page(
     one.page.context.close()
 
 
+def test_of_three_variants_the_connection_is_shown_without_some_of_its_subflows(
+    browser: Any, tmp_path: Path
+) -> None:
+    scenario = tmp_path / "two-paths.toml"
+    scenario.write_text(TWO_PATHS, encoding="utf-8")
+    for name in ("lia", "olia", "reno"):
+        ab.load(scenario).with_(**{"connection.meter.congestion": name}).run(out=tmp_path / "out")
+    page = tmp_path / "report.html"
+    page.write_text(render(*collect([tmp_path / "out"]), []), encoding="utf-8")
+    one = Opened(browser, page, WIDTHS[0], "light")
+    chosen = """() => [...document.querySelectorAll('input[name="subject"]:checked')]
+        .map(box => box.closest("label").textContent.trim())"""
+    assert one.page.evaluate(chosen) == ["meter"]
+    one.page.select_option("#quantity", label="cwnd")
+    one.page.wait_for_function("document.querySelector('#series .ytitle').textContent.startsWith('cwnd')")
+    assert one.page.evaluate(chosen) == ["meter", "meter/p1", "meter/p2"]
+    assert one.complaints == []
+    one.page.context.close()
+
+
 def test_another_quantity_changes_the_plot(opened: Opened) -> None:
     assert opened.axis() == "goodput (Mbit/s)"
     before = opened.page.inner_html("#series .scatterlayer")

@@ -20,7 +20,7 @@ from anabranch.equilibrium import figure
 from anabranch.experiment import Experiment
 from anabranch.papers.claims import claims
 from anabranch.papers.document import begin, end
-from anabranch.papers.drawing import bars, finish, panels
+from anabranch.papers.drawing import bars, finish, in_rows, intervals, panels, style
 from anabranch.papers.judging import GAIN, above
 from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Plot, Rule, Table
 from anabranch.papers.reproduction import measure, reproduce, simulated_s
@@ -162,3 +162,31 @@ def test_a_document_without_the_markers_is_refused(
     result = _invoke(monkeypatch, paper, "stcp", "--write", document)
     assert result.exit_code == 2
     assert f"expected a line {begin('stcp')}" in result.output
+
+
+def test_lines_that_lie_upon_each_other_are_all_seen() -> None:
+    styles = [style(number) for number in range(5)]
+    widths = [one["linewidth"] for one in styles]
+    assert widths == sorted(widths, reverse=True)
+    assert len(set(widths)) == 5
+    assert len({one["color"] for one in styles}) == 5
+    figure, (axes,) = panels()
+    for label in ("first", "second"):
+        intervals(axes, [1.0, 2.0], [3.0, 3.0], [0.1, 0.1], label)
+    first, second = axes.get_lines()[0], axes.get_lines()[3]
+    assert first.get_linewidth() > second.get_linewidth()
+    assert first.get_marker() != second.get_marker()
+    assert first.get_linestyle() != second.get_linestyle()
+    assert finish(figure, [axes], ["y"]).legends
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "ordered", "columns"),
+    [
+        (["a", "b", "c"], 9.0, ["a", "b", "c"], 3),
+        (["one", "two", "three", "four", "five"], 3.0, ["one", "four", "two", "five", "three"], 3),
+        (["round-robin that waits"] * 2, 3.0, ["round-robin that waits"] * 2, 1),
+    ],
+)
+def test_a_legend_is_read_in_rows(names: list[str], width: float, ordered: list[str], columns: int) -> None:
+    assert in_rows(names, width) == (ordered, columns)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -10,6 +12,73 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from anabranch.papers.model import Cell, Measured
+from anabranch.report.drawing import COLOURS
+
+_STROKES = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "D", "^", "v", "X", "P", "*")
+
+#: Widths of the first line of a panel and of its fifth and all after that, in points.
+_WIDTHS = (2.6, 1.0)
+
+#: What an entry of a legend takes beside its letters, and what a letter takes, in inches.
+_ENTRY, _LETTER = 0.62, 0.085
+
+
+def style(number: int) -> dict[str, Any]:
+    """Return how a line is drawn: colour, stroke, and a width that tells lines which lie upon each other.
+
+    Parameters
+    ----------
+    number
+        Which line of a panel it is, from 0 on; later ones are drawn upon earlier ones, and are thinner.
+
+    Returns
+    -------
+    dict
+        Arguments of matplotlib's ``plot`` and ``errorbar``.
+    """
+    part = min(number, 4) / 4
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": _STROKES[number % len(_STROKES)],
+        "linewidth": _WIDTHS[0] + part * (_WIDTHS[1] - _WIDTHS[0]),
+    }
+
+
+def intervals(
+    axes: Axes,
+    at: Sequence[float],
+    means: Sequence[float],
+    errors: Sequence[float],
+    label: str,
+    number: int | None = None,
+) -> None:
+    """Draw a line of means with their intervals.
+
+    Parameters
+    ----------
+    axes
+        Where.
+    at, means, errors
+        Abscissas, means and half widths.
+    label
+        What the legend calls it.
+    number
+        Which line it is, see :func:`style`; the next one of the panel unless given.
+    """
+    which = len(axes.containers) if number is None else number
+    look = style(which)
+    axes.errorbar(
+        at,
+        means,
+        errors,
+        label=label,
+        marker=_MARKERS[which % len(_MARKERS)],
+        ms=2.0 + 1.6 * look["linewidth"],
+        elinewidth=1.0,
+        capsize=2,
+        **look,
+    )
 
 
 def panels(columns: int = 1, rows: int = 1, *, height: float = 2.8) -> tuple[Figure, list[Axes]]:
@@ -59,7 +128,7 @@ def sweep(
         found = [measured.mean(cell, metric) for _, cell in points]
         means = [one.mean * factor for one in found]
         errors = [(one.half_width or 0.0) * factor for one in found]
-        axes.errorbar([at for at, _ in points], means, errors, label=label, marker="o", ms=3, capsize=2)
+        intervals(axes, [at for at, _ in points], means, errors, label)
 
 
 def bars(
@@ -69,7 +138,14 @@ def bars(
     for number, (label, cell) in enumerate(cells.items()):
         found = measured.mean(cell, metric)
         error = (found.half_width or 0.0) * factor
-        axes.bar(number, found.mean * factor, yerr=error, capsize=3, width=0.7, color=f"C{number % 10}")
+        axes.bar(
+            number,
+            found.mean * factor,
+            yerr=error,
+            capsize=3,
+            width=0.7,
+            color=COLOURS[number % len(COLOURS)],
+        )
         axes.text(number, 0, f" {label}", rotation=90, ha="center", va="bottom", fontsize=8)
     axes.set_xticks([])
 
@@ -99,7 +175,8 @@ def traces(
     """
     for label, (cell, name) in lines.items():
         trace = measured.trace(cell, name, first_seed=first_seed)
-        axes.plot(trace.times_s, trace.values * factor, label=label)
+        look = style(len(axes.lines))
+        axes.plot(trace.times_s, trace.values * factor, label=label, **{**look, "linewidth": 1.5})
     axes.set_xlabel("time (s)")
     axes.margins(x=0)
 
@@ -139,5 +216,27 @@ def finish(figure: Figure, axes: Sequence[Axes], labels: Sequence[str], *, from_
         for handle, name in zip(handles, names, strict=True):
             entries.setdefault(name, handle)
     if entries:
-        figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=5)
+        names, columns = in_rows(list(entries), figure.get_figwidth())
+        figure.legend([entries[name] for name in names], names, loc="outside upper center", ncols=columns)
     return figure
+
+
+def in_rows(names: Sequence[str], width: float) -> tuple[list[str], int]:
+    """Arrange the entries of a legend in rows that are read from left to right.
+
+    Parameters
+    ----------
+    names
+        The entries.
+    width
+        Width of the figure, in inches.
+
+    Returns
+    -------
+    tuple of list and int
+        The entries in the order in which matplotlib, which fills columns, is to have them, and the number of
+        columns.
+    """
+    rows = math.ceil(sum(_ENTRY + _LETTER * len(name) for name in names) / width)
+    columns = math.ceil(len(names) / rows)
+    return [name for column in range(columns) for name in names[column::columns]], columns

@@ -65,6 +65,25 @@ SWEEPS = {
 }
 SWEEP_RATES = ("0.5", "1", "1.5", "2")
 
+#: Assumptions under which what is said about single set-ups is judged again.
+ELSEWHERE = {
+    **{
+        f"queues of {packets} packets before the bottlenecks": {
+            "link.R1-R2.queue": f"{packets} packets",
+            "link.R3-R4.queue": f"{packets} packets",
+        }
+        for packets in (25, 50, 200)
+    },
+    "a window cap of 50 packets": {"transport.window_cap": "50 packets"},
+    "no window cap": {"transport.window_cap": "unlimited"},
+    "SACK recovery": {"transport.recovery": "sack"},
+    "802.11 at 2 Mbit/s": {"medium.*.rate": "2 Mbit/s"},
+    "delayed ACKs": {"transport.profile": "rfc"},
+}
+
+#: The set-ups that it is about.
+ELSEWHERE_SETUPS = ("setup 1", "setup 2", "setup 3")
+
 #: Distance of the points of a trace, in seconds; a series has one every 0.1 s.
 _TRACE_STEP_S = 0.5
 
@@ -181,6 +200,10 @@ def _open_choices() -> Cells:
     for name, (of_both, of_mfvl) in READINGS.items():
         yield ("reading", "mfvl", name), mfvl.with_(**of_both, **of_mfvl)
         yield ("reading", "lia", name), _sparse(_setup(1)).with_(**{_CONGESTION: "lia"}, **of_both)
+    for name, overrides in ELSEWHERE.items():
+        for cell, experiment in _setups():
+            if cell[0] in ELSEWHERE_SETUPS:
+                yield ("elsewhere", name, *cell), experiment.with_(**overrides)
 
 
 def _extract(cell: Cell, run: Run) -> dict[str, float]:
@@ -191,6 +214,8 @@ def _extract(cell: Cell, run: Run) -> dict[str, float]:
     found = _figures(run)
     if cell[0].startswith("setup"):
         found |= _over_time(run)
+    if cell[0] == "elsewhere":
+        found |= {name: value for name, value in _over_time(run).items() if "cwnd" in name}
     if cell[0] in ("beside TCP", "sigma beside TCP"):
         found |= _beside(run)
     if cell[0] == "energy":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from anabranch.papers.drawing import claimed, finish, panels, sweep, traces
+from anabranch.papers.drawing import claimed, finish, intervals, panels, sweep, traces
 from anabranch.papers.mfvl_rules import ROLES_CHOSEN, coupled
 from anabranch.papers.model import Cell, Measured, Plot
 
@@ -74,15 +74,17 @@ def _sweep(measured: Measured) -> Figure:
 
 def _parameters(measured: Measured) -> Figure:
     figure, axes = panels(columns=2, rows=2)
-    sigma = {"MFast on both paths": [(float(cell[1]), cell) for cell in measured.cells("sigma")]}
+    titles = ("MFast on both paths",) * 2 + ("MFast and a NewReno", "MVegas on both paths")
+    sigma = {"": [(float(cell[1]), cell) for cell in measured.cells("sigma")]}
     sweep(axes[0], measured, sigma, "goodput_bps", factor=1e-6)
     sweep(axes[1], measured, sigma, "loss_rate", factor=100.0)
-    beside = {"MFast and a NewReno": [(float(cell[1]), cell) for cell in measured.cells("sigma beside TCP")]}
+    beside = {"": [(float(cell[1]), cell) for cell in measured.cells("sigma beside TCP")]}
     sweep(axes[2], measured, beside, "jain1")
-    k = {"MVegas on both paths": [(float(cell[1]), cell) for cell in measured.cells("k")]}
+    k = {"": [(float(cell[1]), cell) for cell in measured.cells("k")]}
     sweep(axes[3], measured, k, "drops")
-    for one, label in zip(axes, ("sigma", "sigma", "sigma", "k"), strict=True):
+    for one, label, title in zip(axes, ("sigma", "sigma", "sigma", "k"), titles, strict=True):
         one.set_xlabel(label)
+        one.set_title(title, loc="left")
     labels = ["goodput (Mbit/s)", "loss rate (%)", "Jain's index on path 1", "packets dropped"]
     return finish(figure, axes, labels)
 
@@ -99,7 +101,7 @@ def _detectors(measured: Measured) -> Figure:
             means = [100 * share.mean for share in found]
             errors = [100 * (share.half_width or 0.0) for share in found]
             if cells:
-                one.errorbar(at, means, errors, label=detector, marker="o", ms=3, capsize=2)
+                intervals(one, at, means, errors, detector)
         one.set_title(title, loc="left")
         one.set_xlabel("difference of the round-trip times (ms)")
         one.set_ylim(top=105)

@@ -108,6 +108,10 @@ class Measured:
         """Return the cells of both; those of ``other`` come after these."""
         return Measured({**self._values, **other._values})
 
+    def under(self, *prefix: str) -> Measured:
+        """Return the cells that begin with some words, under the rest of their names: for rules of these."""
+        return Measured({cell[len(prefix) :]: self._values[cell] for cell in self.cells(*prefix)})
+
     def swapped(self, one: str, other: str) -> Measured:
         """Return the same numbers with two words exchanged in every cell, to test that verdicts follow."""
         exchanged = {one: other, other: one}

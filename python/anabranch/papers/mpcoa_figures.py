@@ -33,6 +33,7 @@ from anabranch.papers.mpcoa_printed import (
     traditional_mib,
 )
 from anabranch.papers.mpcoa_rules import DELTA, largest, ratio_of_sums, share_of_traditional
+from anabranch.report.drawing import COLOURS
 from anabranch.results import Doubles
 from anabranch.tuning.optimum import (
     Choice,
@@ -68,7 +69,7 @@ def _with_30_mib(site: str, measured: Measured) -> Figure:
         places: Doubles = np.arange(len(CONGESTIONS), dtype=np.float64) + (number_of - 0.5) * 0.38
         values = [np.array(measured.of(largest(site, manager, name), THROUGHPUT)) for name in CONGESTIONS]
         means = [one.mean() for one in values]
-        axes.bar(places, means, width=0.36, label=manager, color=f"C{number_of}", alpha=0.7)
+        axes.bar(places, means, width=0.36, label=manager, color=COLOURS[number_of], alpha=0.7)
         _bars(axes, places, means, values, (0.0, 1.0), 0.8)
         _bars(axes, places, means, values, (0.1, 0.9), 3.0)
     axes.set_xticks(range(len(CONGESTIONS)), CONGESTIONS)
@@ -96,7 +97,8 @@ def _over_time(measured: Measured) -> Figure:
             places = np.arange(len(factors)) + (number_of - 2.5) * 0.13
             errors = [factor.half_width or 0.0 for factor in factors.values()]
             means = [factor.mean for factor in factors.values()]
-            one.errorbar(places, means, errors, fmt="o", ms=3, lw=0.8, label=congestion)
+            colour = COLOURS[number_of]
+            one.errorbar(places, means, errors, fmt="o", ms=3, lw=0.8, label=congestion, color=colour)
         one.axhline(0, color="0.4", lw=0.8)
         one.set_yscale("symlog", linthresh=1.0)  # where one subflow decides, a factor is far below 0
         one.set_xticks(range(len(factors)), list(factors))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from anabranch.papers.drawing import finish, panels
+from anabranch.papers.drawing import finish, intervals, panels
 from anabranch.papers.judging import PLAIN, RATE, Unit
 from anabranch.papers.model import Measured, Plot, Table
 from anabranch.papers.mptcp_iot_needs import (
@@ -48,15 +48,13 @@ def _goodputs(
         cells = [cell for cell in measured.cells(*begin, variant, *end) if buffer_bytes(cell) <= DRAWN]
         cells.sort(key=buffer_bytes)
         found = [measured.mean(cell, GOODPUT) for cell in cells]
-        axes.errorbar(
+        intervals(
+            axes,
             [buffer_bytes(cell) / 1e3 for cell in cells],
             [one.mean / 1e6 for one in found],
             [(one.half_width or 0.0) / 1e6 for one in found],
-            label=label,
-            color=f"C{list(LABELS).index(variant)}",
-            marker="o",
-            ms=3,
-            capsize=2,
+            label,
+            list(LABELS).index(variant),
         )
 
 
@@ -111,7 +109,7 @@ def _needed(kind: str) -> Callable[[Measured], Figure]:
                 ]
                 at = [float(delay.removesuffix(" ms")) for delay in delays]
                 means, errors = [of.mean for of in found], [of.half_width or 0.0 for of in found]
-                one.errorbar(at, means, errors, label=label, marker="o", ms=3, capsize=2)
+                intervals(one, at, means, errors, label)
             one.set_title(title, loc="left")
             one.set_xlabel("one-way delay of the 3G path (ms)")
         return finish(figure, axes, [f"{kind} buffer needed (kB)", ""])

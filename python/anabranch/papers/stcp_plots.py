@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from anabranch.papers.drawing import finish, panels, sweep, traces
 from anabranch.papers.model import Measured, Plot
 from anabranch.papers.stcp_rules import OTHERS, TITLES, gain
+from anabranch.report.drawing import COLOURS
 
 
 def _number(text: str) -> float:
@@ -38,7 +39,7 @@ def _gains(measured: Measured) -> Figure:
                 yerr=100 * (found.half_width or 0.0),
                 width=0.28,
                 capsize=3,
-                color=f"C{offset}",
+                color=COLOURS[offset],
                 label=kind.upper() if number == 0 else None,
             )
         label = "paper" if number == 0 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from anabranch import stats
 from anabranch.papers.judging import GAIN, SHARE, Unit, above, because, below, combined, interval, sized
@@ -39,6 +39,15 @@ TOLERANCE = 0.005
 
 #: An algorithm that has adapted to a delay uses at least this share of what the background leaves.
 ADAPTED = 0.9
+
+#: What is averaged over, or looked at, in place of both kinds of background with NewReno's recovery.
+ASSUMPTIONS = {
+    "CBR alone": ("cbr",),
+    "VBR alone": ("vbr",),
+    "SACK recovery": ("cbr, SACK", "vbr, SACK"),
+    "CBR alone with SACK": ("cbr, SACK",),
+    "VBR alone with SACK": ("vbr, SACK",),
+}
 
 _LOSS = Unit("% of packets", 100.0, signed=True)
 _COUNT = Unit("packets", signed=True)
@@ -102,11 +111,11 @@ def _elsewhere(measured: Measured, base: str, claimed: float) -> str:
     return f"{text}; it would hold with {', or '.join(fit)}" if fit else f"{text}; nothing looked at gives it"
 
 
-def _pair(measured: Measured, better: str, worse: str) -> Outcome:
-    """Judge one place of the order: the ratio is above 1 at every rate of both kinds."""
+def _pair(measured: Measured, better: str, worse: str, kinds: Sequence[str] = ("cbr", "vbr")) -> Outcome:
+    """Judge one place of the order: the ratio is above 1 at every rate of every kind."""
     ratios = {
         f"{kind.upper()} {cell[2]}": measured.ratio(cell, (kind, worse, cell[2]), "goodput_bps")
-        for kind in ("cbr", "vbr")
+        for kind in kinds
         for cell in measured.cells(kind, better)
     }
     holds = sum(1 for ratio in ratios.values() if _is_above_one(ratio))
@@ -127,27 +136,60 @@ def _is_above_one(ratio: Estimate) -> bool:
 
 
 def _order(measured: Measured) -> Outcome:
-    return combined(*(_pair(measured, better, worse) for better, worse in ORDER))
+    judged = combined(*(_pair(measured, better, worse) for better, worse in ORDER))
+
+    def parts(kinds: Sequence[str]) -> list[Outcome]:
+        return [_pair(measured, better, worse, kinds) for better, worse in ORDER]
+
+    return _with_assumptions(measured, judged, parts, "pairs")
 
 
-def _difference(measured: Measured, base: str, metric: str) -> Estimate:
-    pairs = zip(averaged(measured, "stcp", metric), averaged(measured, base, metric), strict=True)
+def _with_assumptions(
+    measured: Measured, judged: Outcome, parts: Callable[[Sequence[str]], Sequence[Outcome]], what: str
+) -> Outcome:
+    """Add how many parts of a claim hold under other assumptions, and under which of them all do."""
+    found = {
+        name: parts(kinds)
+        for name, kinds in ASSUMPTIONS.items()
+        if all(measured.cells(kind) for kind in kinds)
+    }
+    if judged.verdict is Verdict.REPRODUCED:
+        return judged
+    holding = {
+        name: sum(part.verdict is Verdict.REPRODUCED for part in of_name) for name, of_name in found.items()
+    }
+    shown = ", ".join(f"{count} of {len(found[name])} with {name}" for name, count in holding.items())
+    fit = [name for name, count in holding.items() if count == len(found[name])]
+    end = f"it would hold with {', or '.join(fit)}" if fit else "nothing looked at gives all of them"
+    return because(judged, f"{what} that hold: {shown}; {end}")
+
+
+def _difference(measured: Measured, base: str, metric: str, kinds: Sequence[str]) -> Estimate:
+    pairs = zip(
+        averaged(measured, "stcp", metric, kinds), averaged(measured, base, metric, kinds), strict=True
+    )
     return stats.estimate([ours - theirs for ours, theirs in pairs])
 
 
-def _drops(measured: Measured) -> Outcome:
+def _drops_less(measured: Measured, kinds: Sequence[str]) -> list[Outcome]:
     parts = []
     for base in OTHERS:
-        loss, again = (_difference(measured, base, metric) for metric in ("loss_rate", "retransmits"))
+        loss, again = (_difference(measured, base, metric, kinds) for metric in ("loss_rate", "retransmits"))
         parts.append(below(loss, 0.0, f"loss rate of STCP less {TITLES[base]}", _LOSS))
         parts.append(below(again, 0.0, "the same of retransmissions", _COUNT))
+    return parts
+
+
+def _drops(measured: Measured) -> Outcome:
+    parts = _drops_less(measured, ("cbr", "vbr"))
     less, fewer = (sum(part.verdict is Verdict.REPRODUCED for part in parts[i::2]) for i in (0, 1))
     ours = f"lower loss rate than {less} of 4, fewer retransmissions than {fewer} of 4"
     drops = [stats.estimate(averaged(measured, "stcp", "drops", [kind])) for kind in ("cbr", "vbr")]
     shown = [Unit("packets").estimate(one) for one in drops]
-    return because(
+    judged = because(
         combined(*parts, ours=ours), f"STCP drops {shown[0]} a run beside CBR, {shown[1]} beside VBR"
     )
+    return _with_assumptions(measured, judged, lambda kinds: _drops_less(measured, kinds), "differences")
 
 
 def used(measured: Measured, cell: Cell) -> Estimate:

@@ -48,7 +48,10 @@
       }
       const offered = boxes.filter((box) => has.has(Number(box.value)));
       if (!offered.some((box) => box.checked)) {
-        for (const box of offered.slice(0, choices.first)) box.checked = true;
+        // Where not all fit, none but those of the first's kind: a connection, but not some of its subflows.
+        const kind = (box) => choices.subjects[Number(box.value)].split("/").length;
+        const few = offered.length <= choices.first ? offered : offered.filter((box) => kind(box) === kind(offered[0]));
+        for (const box of few.slice(0, choices.first)) box.checked = true;
       }
       show();
     }
