@@ -6,7 +6,7 @@
 
 use std::{
     io::{self, Read as _, Write as _},
-    net::TcpStream,
+    net::{IpAddr, TcpStream},
     os::fd::AsFd as _,
     time::{Duration, Instant},
 };
@@ -96,6 +96,11 @@ impl Channel {
     /// Sets when waiting ends in any case, or lifts that.
     pub(crate) fn set_deadline(&mut self, until: Option<Instant>) {
         self.until = until;
+    }
+
+    /// Which address of this machine it has.
+    pub(crate) fn local_address(&self) -> Option<IpAddr> {
+        self.socket.local_addr().ok().map(|address| address.ip().to_canonical())
     }
 
     /// From now on another flag ends it.

@@ -6,6 +6,7 @@
 //!
 //! Threads and blocking calls, no asynchronous runtime: a device has a handful of paths.
 
+mod backup;
 mod channel;
 mod clock;
 mod hash;
@@ -17,5 +18,6 @@ pub mod sender;
 mod stop;
 pub mod wire;
 
+pub use backup::NoBackups;
 pub use channel::ChannelError;
 pub use stop::Stop;

@@ -51,6 +51,9 @@ pub(crate) struct Arguments {
     /// Use TCP, not Multipath TCP.
     #[arg(long)]
     tcp: bool,
+    /// Leave the kernel's endpoints of Multipath TCP alone: the interfaces are no backups of each other's connections.
+    #[arg(long)]
+    no_backup: bool,
     /// Give a connection up, and open it again, after so many seconds without progress.
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(3..))]
     timeout: u64,
@@ -77,6 +80,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, DeviceError> {
             send_buffer_bytes: share.data_bytes,
             receive_buffer_bytes: share.answer_bytes,
         },
+        backups: !arguments.no_backup,
         piece_bytes: share.piece_bytes,
         patience: Duration::from_secs(arguments.timeout),
         give_up: Duration::from_secs(arguments.give_up),
@@ -175,6 +179,7 @@ struct Display {
     wants_mptcp: bool,
     /// What was said of each path, so that it is said once.
     said: Vec<(Option<Transport>, Standing)>,
+    has_said_why_no_backups: bool,
     /// When the paths' rates were taken last, what had arrived then, and what they were.
     taken_at: Instant,
     taken: Vec<u64>,
@@ -191,6 +196,7 @@ impl Display {
             bar,
             wants_mptcp,
             said: vec![(None, Standing::New); paths],
+            has_said_why_no_backups: false,
             taken_at: now(),
             taken: vec![0; paths],
             rates: String::new(),
@@ -212,6 +218,10 @@ impl Display {
                     self.bar.suspend(|| say(&format!("{}: {why}", path.name)));
                 }
             }
+        }
+        if let (Some(why), false) = (&status.no_backups, self.has_said_why_no_backups) {
+            self.has_said_why_no_backups = true;
+            self.bar.suspend(|| say(&format!("the interfaces are no backups of each other: {why}")));
         }
         let time = now().duration_since(self.taken_at);
         if time >= Duration::from_secs(1) {

@@ -14,8 +14,10 @@
 //! - They know two connections. More of them begin with a part of the file each, and take from the largest part that is
 //!   left when their own is empty; for two this rule is the paper's.
 //!
-//! Left out: choosing the size of chunks by the rate of a path, and sending a slow connection's last chunk a second time
-//! on a fast one. A transfer of few chunks ends up to a chunk's time on the slowest path later for it.
+//! How many chunks beside each other are claimed at once ([`Distributor::claim_run`]) is for the caller to say, who knows the rates.
+//!
+//! Left out: sending a slow connection's last chunk a second time on a fast one. A transfer of few chunks ends up to a chunk's time
+//! on the slowest path later for it.
 
 mod bitmap;
 mod distributor;

@@ -12,19 +12,22 @@ mod rate;
 mod source;
 mod worker;
 
-use std::{net::SocketAddr, path::PathBuf, thread, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Mutex, thread, time::Duration};
 
 pub use outcome::{Failure, FileOutcome, Outcome, PathStatus, Standing, Status};
 pub use source::SourceError;
 
 use crate::{
-    Stop, clock,
+    Stop,
+    backup::Backups,
+    clock,
     path::{Path, SocketOptions},
     security::{ClientTls, random},
     wire::TOKEN_BYTES,
 };
 use plan::Plan;
 use source::Source;
+use worker::Worker;
 
 /// How often somebody is told how far it is.
 const WATCH: Duration = Duration::from_millis(200);
@@ -42,6 +45,8 @@ pub struct Sender {
     pub security: Option<(ClientTls, Option<[u8; TOKEN_BYTES]>)>,
     /// How sockets are made.
     pub sockets: SocketOptions,
+    /// Make each path's interface a backup of the others' connections, where the kernel lets us ([`crate::NoBackups`]).
+    pub backups: bool,
     /// In how large pieces a worker passes data on, in bytes.
     pub piece_bytes: usize,
     /// How long a connection may stand still.
@@ -57,6 +62,12 @@ impl Sender {
     /// If there is no path.
     pub fn run(&self, stop: &Stop, watch: &mut dyn FnMut(&Status)) -> Outcome {
         assert!(!self.paths.is_empty(), "there is a path");
+        let is_of_use = self.backups && self.sockets.mptcp && self.paths.len() > 1;
+        let (backups, no_backups) = match is_of_use.then(|| Backups::begin(self.paths.len())) {
+            None => (None, None),
+            Some(Ok(backups)) => (Some(Mutex::new(backups)), None),
+            Some(Err(why)) => (None, Some(why.to_string())),
+        };
         let path = |path: &Path| PathStatus {
             name: path.to_string(),
             transport: None,
@@ -65,18 +76,18 @@ impl Sender {
             chunks: 0,
             connections: 0,
         };
-        let plan = Plan::new(&self.files, self.paths.iter().map(path).collect());
+        let plan = Plan::new(&self.files, self.paths.iter().map(path).collect(), no_backups);
         let session = random();
         // Raised when it ends early, and when it ends at all.
         let (end, over) = (Stop::new(), Stop::new());
         let failure = thread::scope(|scope| {
             let opener = thread::Builder::new().name("opener".to_owned());
-            let (plan, end, over) = (&plan, &end, &over);
+            let (plan, end, over, backups) = (&plan, &end, &over, backups.as_ref());
             opener.spawn_scoped(scope, move || open_files(plan, end)).expect("a thread can be made");
-            for worker in 0..self.paths.len() {
-                let thread = thread::Builder::new().name(format!("path-{worker}")).stack_size(256 << 10);
-                let work = move || worker::work(self, plan, worker, session, [end, over]);
-                thread.spawn_scoped(scope, work).expect("a thread can be made");
+            for number in 0..self.paths.len() {
+                let thread = thread::Builder::new().name(format!("path-{number}")).stack_size(256 << 10);
+                let worker = Worker { sender: self, plan, number, session, stop: end, over, backups };
+                thread.spawn_scoped(scope, move || worker.work()).expect("a thread can be made");
             }
             let mut watched_at = None;
             let failure = loop {
@@ -115,7 +126,13 @@ fn open_files(plan: &Plan, stop: &Stop) {
             return;
         }
         match next {
-            Some((index, path)) => plan.opened(index, Source::open(&path, stop)),
+            Some((index, path)) => {
+                let mut tick = || {
+                    plan.moved();
+                    if stop.is_raised() { Err(SourceError::Stopped) } else { Ok(()) }
+                };
+                plan.opened(index, Source::open(&path, &mut tick));
+            }
             None => plan.wait(Duration::from_millis(100)),
         }
     }

@@ -17,6 +17,8 @@ pub struct Status {
     pub there_bytes: u64,
     /// Each path.
     pub paths: Vec<PathStatus>,
+    /// Why the interfaces are not backups of each other, though they were to be.
+    pub no_backups: Option<String>,
 }
 
 /// What there is to say of a path.

@@ -63,6 +63,7 @@ struct Inner {
     paths: Vec<PathStatus>,
     /// Workers that will not come back, and why.
     retired: Vec<Option<String>>,
+    no_backups: Option<String>,
     moved_at: Instant,
 }
 
@@ -92,7 +93,7 @@ fn number(index: usize, is_second_try: bool) -> u32 {
 }
 
 impl Plan {
-    pub(super) fn new(files: &[PathBuf], paths: Vec<PathStatus>) -> Self {
+    pub(super) fn new(files: &[PathBuf], paths: Vec<PathStatus>, no_backups: Option<String>) -> Self {
         let entry = |path: &PathBuf| Entry {
             path: path.clone(),
             state: State::Waiting,
@@ -103,7 +104,7 @@ impl Plan {
             arrived_bytes: 0,
         };
         let (files, retired) = (files.iter().map(entry).collect(), vec![None; paths.len()]);
-        let inner = Inner { files, first: 0, to_open: 0, paths, retired, moved_at: clock::now() };
+        let inner = Inner { files, first: 0, to_open: 0, paths, retired, no_backups, moved_at: clock::now() };
         Self { inner: Mutex::new(inner), changed: Condvar::new() }
     }
 
@@ -137,7 +138,6 @@ impl Plan {
             }
             Err(error) => inner.end(index, Err(error.to_string())),
         }
-        // Reading a large file is progress, too.
         inner.moved_at = clock::now();
         self.changed.notify_all();
     }
@@ -309,6 +309,11 @@ impl Plan {
         inner.first == inner.files.len()
     }
 
+    /// The work goes on, though no data moves: a large file is read, or the receiver says that it is at something long.
+    pub(super) fn moved(&self) {
+        self.lock().moved_at = clock::now();
+    }
+
     /// How long nothing has moved on any path.
     pub(super) fn silence(&self) -> Duration {
         clock::now().duration_since(self.lock().moved_at)
@@ -333,7 +338,13 @@ impl Plan {
                 .map(|entry| (entry.had_bytes + entry.arrived_bytes).min(size(entry)))
                 .sum(),
             paths: inner.paths.clone(),
+            no_backups: inner.no_backups.clone(),
         }
+    }
+
+    /// There are no backups after all.
+    pub(super) fn without_backups(&self, why: String) {
+        self.lock().no_backups = Some(why);
     }
 
     /// What has become of each file; of those that have not ended, `why`.

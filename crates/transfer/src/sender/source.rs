@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    ChannelError, Stop,
+    ChannelError,
     hash::hash_of,
     wire::{FILE_BYTES_MAX, HASH_BYTES, Offer, grain_bytes, is_file_name},
 };
@@ -71,8 +71,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens a file and reads all of it once, for its hash.
-    pub(super) fn open(path: &Path, stop: &Stop) -> Result<Self, SourceError> {
+    /// Opens a file and reads all of it once, for its hash. `tick` is called now and then; if it fails, so does this.
+    pub(super) fn open(
+        path: &Path,
+        tick: &mut dyn FnMut() -> Result<(), SourceError>,
+    ) -> Result<Self, SourceError> {
         // A pipe would be waited for.
         let file =
             File::options().read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path)?;
@@ -88,8 +91,7 @@ impl Source {
         if size_bytes > FILE_BYTES_MAX {
             return Err(SourceError::TooLarge { size_bytes });
         }
-        let mut tick = || if stop.is_raised() { Err(SourceError::Stopped) } else { Ok(()) };
-        let hash = match hash_of(&file, size_bytes, &mut tick)? {
+        let hash = match hash_of(&file, size_bytes, tick)? {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(SourceError::Changed),
             outcome => outcome?,
         };

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeSet, VecDeque},
     ops::Range,
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -16,9 +16,9 @@ use super::{
 };
 use crate::{
     ChannelError, Stop,
+    backup::{Backups, SETTLING},
     channel::{Channel, Incoming},
     clock,
-    path::{Path, PathError},
     wire::{Code, Frame, Have, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix},
 };
 
@@ -80,93 +80,101 @@ fn explain(error: &rustls::Error) -> String {
     }
 }
 
-/// Works until there is nothing left to do, or it is told to stop. `over` is raised when nothing is left: whoever is still connecting then
-/// need not go on, while others say farewell.
-pub(super) fn work(sender: &Sender, plan: &Plan, worker: usize, session: [u8; 16], [stop, over]: [&Stop; 2]) {
-    let path = &sender.paths[worker];
-    let mut pause = PAUSES.0;
-    while !stop.is_raised() && !plan.has_ended() {
-        let began_at = clock::now();
-        let trouble = match connect(sender, path, session, plan, worker, over) {
-            Ok(mut channel) => {
-                channel.set_stop(stop.clone());
-                let mut connection = Connection::new(sender, plan, worker, channel);
-                let outcome = connection.run();
-                plan.lost(worker);
-                match outcome {
-                    Ok(()) => {
-                        connection.channel.close();
-                        return;
+/// One path, and what its worker shares with the others.
+pub(super) struct Worker<'a> {
+    pub(super) sender: &'a Sender,
+    pub(super) plan: &'a Plan,
+    pub(super) number: usize,
+    pub(super) session: [u8; 16],
+    /// Everything ends early.
+    pub(super) stop: &'a Stop,
+    /// Nothing is left to do: whoever is still connecting need not go on, while others say farewell.
+    pub(super) over: &'a Stop,
+    pub(super) backups: Option<&'a Mutex<Backups>>,
+}
+
+impl Worker<'_> {
+    /// Works until there is nothing left to do, or it is told to stop.
+    pub(super) fn work(&self) {
+        let mut pause = PAUSES.0;
+        while !self.stop.is_raised() && !self.plan.has_ended() {
+            let began_at = clock::now();
+            let trouble = match self.connect() {
+                Ok(mut channel) => {
+                    channel.set_stop(self.stop.clone());
+                    let address = channel.local_address();
+                    let mut connection = Connection::new(self, channel);
+                    let outcome = connection.run();
+                    self.plan.lost(self.number);
+                    if outcome.is_ok() {
+                        return connection.channel.close();
                     }
-                    Err(trouble) => trouble,
+                    drop(connection);
+                    if let (Some(backups), Some(address)) = (self.backups, address) {
+                        lock(backups).remove(address);
+                    }
+                    outcome.err()
                 }
+                Err(trouble) => Some(trouble),
+            };
+            match trouble.expect("what ends well has returned") {
+                Trouble::Lasting(why) => {
+                    self.plan.stand(self.number, Standing::Down(why.clone()), None);
+                    return self.plan.retire(self.number, why);
+                }
+                Trouble::Passing(why) => self.plan.stand(self.number, Standing::Down(why), None),
             }
-            Err(trouble) => trouble,
-        };
-        match trouble {
-            Trouble::Lasting(why) => {
-                plan.stand(worker, Standing::Down(why.clone()), None);
-                plan.retire(worker, why);
-                return;
+            if clock::now().duration_since(began_at) > PAUSES.1 {
+                pause = PAUSES.0;
             }
-            Trouble::Passing(why) => plan.stand(worker, Standing::Down(why), None),
+            let until = clock::now() + pause;
+            while clock::now() < until && !self.stop.is_raised() && !self.plan.has_ended() {
+                self.plan.wait(Duration::from_millis(100).min(pause));
+            }
+            pause = (pause * 2).min(PAUSES.1);
         }
-        if clock::now().duration_since(began_at) > PAUSES.1 {
-            pause = PAUSES.0;
+    }
+
+    /// Opens a connection up to the receiver's welcome.
+    fn connect(&self) -> Result<Channel, Trouble> {
+        let sender = self.sender;
+        let (path, patience) = (&sender.paths[self.number], sender.patience);
+        let connected = path.connect(sender.peer, &sender.sockets, patience, self.over);
+        let (socket, transport) = connected.map_err(|error| Trouble::Passing(error.to_string()))?;
+        let tls = sender.security.as_ref().map(|(tls, _)| tls.connection());
+        let channel = Channel::new(socket, tls, sender.piece_bytes, self.over.clone(), patience);
+        let mut channel = channel.map_err(|error| Trouble::Passing(error.to_string()))?;
+        channel.set_deadline(Some(clock::now() + patience));
+        channel.handshake()?;
+        let token = sender.security.as_ref().and_then(|(_, token)| *token);
+        channel.send_frame(&Frame::Hello(Hello { version: VERSION, session: self.session, token }))?;
+        match channel.receive_frame()? {
+            Incoming::Frame(Frame::Welcome(_)) => {}
+            Incoming::Frame(Frame::Error(problem)) => {
+                return Err(match problem.code {
+                    Code::Busy | Code::Stopped => Trouble::Passing(problem.text),
+                    _ => Trouble::Lasting(problem.text),
+                });
+            }
+            _ => return Err(Trouble::Passing("the receiver answered HELLO with something else".to_owned())),
         }
-        let until = clock::now() + pause;
-        while clock::now() < until && !stop.is_raised() && !plan.has_ended() {
-            plan.wait(Duration::from_millis(100).min(pause));
-        }
-        pause = (pause * 2).min(PAUSES.1);
+        channel.set_deadline(None);
+        self.plan.stand(self.number, Standing::Up, Some(transport));
+        Ok(channel)
     }
 }
 
-/// Opens a connection up to the receiver's welcome.
-fn connect(
-    sender: &Sender,
-    path: &Path,
-    session: [u8; 16],
-    plan: &Plan,
-    worker: usize,
-    stop: &Stop,
-) -> Result<Channel, Trouble> {
-    let patience = sender.patience;
-    let (socket, transport) =
-        path.connect(sender.peer, &sender.sockets, patience, stop).map_err(|error| match error {
-            PathError::Stopped => Trouble::Passing("stopped".to_owned()),
-            error => Trouble::Passing(error.to_string()),
-        })?;
-    let tls = sender.security.as_ref().map(|(tls, _)| tls.connection());
-    let channel = Channel::new(socket, tls, sender.piece_bytes, stop.clone(), patience);
-    let mut channel = channel.map_err(|error| Trouble::Passing(error.to_string()))?;
-    channel.set_deadline(Some(clock::now() + patience));
-    channel.handshake()?;
-    let token = sender.security.as_ref().and_then(|(_, token)| *token);
-    channel.send_frame(&Frame::Hello(Hello { version: VERSION, session, token }))?;
-    match channel.receive_frame()? {
-        Incoming::Frame(Frame::Welcome(_)) => {}
-        Incoming::Frame(Frame::Error(problem)) => {
-            let is_passing = matches!(problem.code, Code::Busy | Code::Stopped);
-            return Err(if is_passing {
-                Trouble::Passing(problem.text)
-            } else {
-                Trouble::Lasting(problem.text)
-            });
-        }
-        _ => return Err(Trouble::Passing("the receiver answered HELLO with something else".to_owned())),
-    }
-    channel.set_deadline(None);
-    plan.stand(worker, Standing::Up, Some(transport));
-    Ok(channel)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection that is open.
 struct Connection<'a> {
-    sender: &'a Sender,
+    worker: &'a Worker<'a>,
     plan: &'a Plan,
-    worker: usize,
     channel: Channel,
+    /// When its address becomes an endpoint for the others.
+    backup_at: Option<Instant>,
     offered: BTreeSet<u32>,
     unanswered: VecDeque<Unanswered>,
     /// Bytes of chunks that wait for an answer.
@@ -181,13 +189,13 @@ struct Connection<'a> {
 }
 
 impl<'a> Connection<'a> {
-    fn new(sender: &'a Sender, plan: &'a Plan, worker: usize, channel: Channel) -> Self {
+    fn new(worker: &'a Worker<'a>, channel: Channel) -> Self {
         let now = clock::now();
         Self {
-            sender,
-            plan,
             worker,
+            plan: worker.plan,
             channel,
+            backup_at: worker.backups.map(|_| now + SETTLING),
             offered: BTreeSet::new(),
             unanswered: VecDeque::new(),
             under_way_bytes: 0,
@@ -195,7 +203,7 @@ impl<'a> Connection<'a> {
             heard_at: now,
             asked_at: now,
             greeted_at: now,
-            piece: vec![0; sender.piece_bytes],
+            piece: vec![0; worker.sender.piece_bytes],
         }
     }
 
@@ -204,11 +212,16 @@ impl<'a> Connection<'a> {
             while self.channel.is_readable(Duration::ZERO)? {
                 self.hear()?;
             }
+            if self.backup_at.is_some_and(|at| at <= clock::now()) {
+                self.back_up();
+            }
             let is_full = self.unanswered.len() + 2 > UNANSWERED_MAX
                 || (self.under_way_bytes >= self.rate.window_bytes() && self.under_way_bytes > 0);
             let job = match is_full {
                 true => Job::Wait,
-                false => self.plan.next(self.worker, |grain_bytes| self.rate.chunk_grains(grain_bytes)),
+                false => {
+                    self.plan.next(self.worker.number, |grain_bytes| self.rate.chunk_grains(grain_bytes))
+                }
             };
             let outcome = match job {
                 Job::Offer(file, source) => self.offer(file, &source),
@@ -225,10 +238,20 @@ impl<'a> Connection<'a> {
         }
     }
 
+    /// Makes this path a backup of the others.
+    fn back_up(&mut self) {
+        self.backup_at = None;
+        if let (Some(backups), Some(address)) = (self.worker.backups, self.channel.local_address())
+            && let Err(error) = lock(backups).add(address)
+        {
+            self.plan.without_backups(error.to_string());
+        }
+    }
+
     /// Says farewell, and waits until the receiver has heard it, with all that was said before.
     fn part(&mut self) -> Result<(), Trouble> {
         self.channel.send_frame(&Frame::Bye)?;
-        self.channel.set_deadline(Some(clock::now() + self.sender.patience));
+        self.channel.set_deadline(Some(clock::now() + self.worker.sender.patience));
         while self.hear().is_ok() {}
         Ok(())
     }
@@ -246,10 +269,10 @@ impl<'a> Connection<'a> {
             self.greeted_at = now;
         }
         // A receiver that works at something long says so, every two seconds; and it answers a greeting.
-        let patience = self.sender.patience;
+        let patience = self.worker.sender.patience;
         let patience = if self.unanswered.is_empty() { patience.max(2 * ALIVE) } else { patience };
         if now.duration_since(self.heard_at.max(self.asked_at)) > patience {
-            return Err(ChannelError::Silent(self.sender.patience).into());
+            return Err(ChannelError::Silent(self.worker.sender.patience).into());
         }
         Ok(())
     }
@@ -334,7 +357,10 @@ impl<'a> Connection<'a> {
                 self.plan.done(file);
                 Ok(())
             }
-            Incoming::Frame(Frame::Alive) => Ok(()),
+            Incoming::Frame(Frame::Alive) => {
+                self.plan.moved();
+                Ok(())
+            }
             Incoming::Frame(Frame::Error(problem)) => match problem.file {
                 None => Err(Broken::Told(problem.text)),
                 Some(file) => {
@@ -358,7 +384,7 @@ impl<'a> Connection<'a> {
         if have.is_done {
             self.forget(have.file);
         }
-        let outcome = self.plan.have(self.worker, have, was_finished);
+        let outcome = self.plan.have(self.worker.number, have, was_finished);
         outcome.map_err(|error| ChannelError::from(error).into())
     }
 
@@ -374,7 +400,7 @@ impl<'a> Connection<'a> {
         let bytes = u64::from(arrived.bytes);
         self.under_way_bytes -= bytes;
         self.rate.arrived(bytes, self.heard_at);
-        self.plan.arrived(self.worker, arrived.file, grains, bytes);
+        self.plan.arrived(self.worker.number, arrived.file, grains, bytes);
         Ok(())
     }
 

@@ -129,6 +129,7 @@ pub fn sender(files: Vec<PathBuf>, peer: SocketAddr, paths: u8) -> Sender {
         paths: ways.collect(),
         security: None,
         sockets: options(true),
+        backups: false,
         piece_bytes: 64 << 10,
         patience: PATIENCE,
         give_up: PATIENCE,
