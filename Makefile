@@ -52,9 +52,10 @@ test: setup ## run every test this machine can run; the others are skipped by na
 	$(BIN)/pytest
 
 .PHONY: bench
-bench: tools ## print packet-hops per second and peak memory of the workloads in scenarios/bench/
+bench: $(VENV)/.engine ## packet-hops per second and peak memory of scenarios/bench/; runs per second of a campaign
 	cargo build --release --bin anabranch-bench
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
+	$(BIN)/anabranch bench
 
 .PHONY: agreement
 agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md and agreement-mptcp.md
@@ -70,11 +71,11 @@ pages: $(VENV)/.engine ## measure congestion controls, schedulers and path manag
 	$(BIN)/anabranch pages
 
 .PHONY: papers
-papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; hours
+papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; half an hour on two cores
 	$(BIN)/anabranch reproduce all --write docs/papers.md
 
 .PHONY: kernel-papers
-kernel-papers: bed $(VENV)/.engine ## reproduce three papers on the kernel too; write docs/papers-kernel.md; 40 minutes
+kernel-papers: bed $(VENV)/.engine ## reproduce four papers on the kernel too; write docs/papers-kernel.md; an hour and a half of real time
 	$(BIN)/anabranch reproduce all --engine kernel --out runs/reproduce-kernel --write docs/papers-kernel.md
 
 .PHONY: lint

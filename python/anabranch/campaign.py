@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anabranch._engine import AnabranchError, Cancelled, Control
+from anabranch._engine import AnabranchError, Cancelled, Control, OutputError
 from anabranch.experiment import Experiment, available_cores
 from anabranch.results import Run
 from anabranch.workers import Progress, Workers
@@ -87,7 +87,7 @@ def run_tasks(
     def run_one(task: Task, control: Control) -> Run:
         try:
             outcome = task.experiment.scenario.run(task.seed, out, False, [], control)
-        except Cancelled:
+        except (Cancelled, OutputError):
             raise
         except AnabranchError as error:
             raise type(error)(f"{task}: {error}") from error

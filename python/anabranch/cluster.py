@@ -117,12 +117,15 @@ def _connected(address: str) -> Iterator[Client]:
     """Connect to a scheduler whose workers all have this version."""
     try:
         import distributed
+        from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
         raise Unavailable(
             "--scheduler needs the package distributed; install it with: pip install 'anabranch[cluster]'"
         ) from error
     with _quiet():
         try:
+            # What is no address is refused here: Dask's client, half made, would complain when it is removed.
+            get_address_host_port(address)
             client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False, name="anabranch")
         except (OSError, ValueError) as error:
             raise ClusterError(f"{address}: no Dask scheduler answers here: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,7 +69,8 @@ def collect(paths: Sequence[Path]) -> Collection:
     paths
         Run folders, or folders with run folders somewhere in them. From the latter, runs of other
         versions of an engine are left out: of the simulator, if there are runs of this version; of the
-        kernel engine, those of all versions but that of the youngest run.
+        kernel engine, those of all versions but that of the youngest run. Of congestion controls in Python
+        the text of the youngest run counts.
 
     Returns
     -------
@@ -111,11 +113,14 @@ def _runs_in(path: Path) -> tuple[list[Run], list[str]]:
     for engine in sorted({run.engine for run in runs}, key=_rank):
         of_engine = [run for run in runs if run.engine == engine]
         version = _version_to_keep(engine, of_engine)
-        current = [run for run in of_engine if version in (None, run.manifest["version"])]
-        kept += current
+        current = [run for run in of_engine if version is None or _is_of(run, version)]
         if others := len(of_engine) - len(current):
             what = "anabranch" if engine == "sim" else f"the {engine} engine than {version}"
             notes.append(f"{path}: {others} runs of other versions of {what} are left out")
+        youngest = _with_youngest_texts(current) if version is not None else current
+        if earlier := len(current) - len(youngest):
+            notes.append(f"{path}: {earlier} runs with earlier texts of congestion controls are left out")
+        kept += youngest
     kept.sort(
         key=lambda run: (
             len(run.manifest["overrides"]),
@@ -129,10 +134,30 @@ def _runs_in(path: Path) -> tuple[list[Run], list[str]]:
 def _version_to_keep(engine: str, runs: Sequence[Run]) -> str | None:
     """Return the version whose runs are compared; None: those of all versions."""
     if engine == "sim":
-        versions = {run.manifest["version"] for run in runs}
-        return _engine.VERSION if _engine.VERSION in versions else None
-    youngest = max(runs, key=lambda run: (run.path / "run.json").stat().st_mtime_ns)
-    return str(youngest.manifest["version"])
+        return _engine.VERSION if any(_is_of(run, _engine.VERSION) for run in runs) else None
+    return str(max(runs, key=_age).manifest["version"])
+
+
+def _is_of(run: Run, version: str) -> bool:
+    """Say whether a version has made a run; texts of congestion controls in Python may be added to it."""
+    found = str(run.manifest["version"])
+    return found == version or found.startswith(f"{version}+")
+
+
+def _with_youngest_texts(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs without those whose congestion controls in Python have been written anew since."""
+    youngest: dict[str, Run] = {}
+    for run in sorted(runs, key=_age):
+        youngest[_what(run)] = run
+    return [run for run in runs if run.manifest["version"] == youngest[_what(run)].manifest["version"]]
+
+
+def _what(run: Run) -> str:
+    return json.dumps([run.manifest["canonical"], run.manifest["overrides"]])
+
+
+def _age(run: Run) -> int:
+    return (run.path / "run.json").stat().st_mtime_ns
 
 
 def _rank(engine: str) -> tuple[bool, str]:
@@ -230,4 +255,5 @@ def _paired(first: Sample, other: Sample) -> Estimate | None:
     common = [seed for seed in first if seed in other]
     if len(common) < 2:
         return None
-    return estimate([other[seed] - first[seed] for seed in common])
+    largest = max(abs(sample[seed]) for sample in (first, other) for seed in common)
+    return estimate([other[seed] - first[seed] for seed in common], of=largest)

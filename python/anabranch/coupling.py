@@ -23,6 +23,28 @@ SHARES: dict[str, tuple[float, float]] = {
     "balia": (0.8, 1.2),
 }
 
+
+@dataclass(frozen=True)
+class Host:
+    """What carries the packets: an engine, and settings that make the simulator more like Linux."""
+
+    name: str
+    engine: Engine
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+#: The columns of the tables. Linux's scheduler gives bursts to a subflow whatever its window, and its send
+#: buffer holds about two windows; the simulator's default does neither.
+HOSTS = (
+    Host("sim", "sim"),
+    Host(
+        "sim as Linux",
+        "sim",
+        (("connection.multipath.scheduler", "linux"), ("transport.send_buffer_tuning", "true")),
+    ),
+    Host("kernel", "kernel"),
+)
+
 #: Least part of the sum of two bottlenecks.
 LEAST_OF_SUM = 0.9
 
@@ -32,15 +54,21 @@ MIN_RUNS = 2
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario with one congestion control."""
+    """One scenario with one congestion control, and settings that override those of its file."""
 
     congestion: str
-    experiment: Experiment
+    path: Path
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def experiment(self, host: Host | None = None) -> Experiment:
+        """Return the experiment, with the settings of a host."""
+        congestion = ("connection.multipath.congestion", self.congestion)
+        return Experiment(self.path, (congestion, *self.settings, *(host.settings if host else ())))
 
     @property
     def name(self) -> str:
         """Name of the scenario."""
-        return self.experiment.scenario.name
+        return self.experiment().scenario.name
 
     @property
     def is_shared(self) -> bool:
@@ -78,69 +106,68 @@ def _utilisation(run: Run) -> float:
 
 def cases(folder: Path, congestions: Iterable[str] = SHARES) -> list[Case]:
     """Return every scenario of the folder with every congestion control."""
-    return [
-        Case(congestion, Experiment(path, (("connection.multipath.congestion", congestion),)))
-        for path in sorted(folder.glob("*.toml"))
-        for congestion in congestions
-    ]
+    return [Case(congestion, path) for path in sorted(folder.glob("*.toml")) for congestion in congestions]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A case with its runs that count, by engine."""
+    """A case with its runs that count, by host."""
 
     case: Case
-    runs: dict[Engine, tuple[Run, ...]]
+    runs: dict[Host, tuple[Run, ...]]
     invalid: int
 
-    def value(self, engine: Engine) -> Estimate | None:
+    def value(self, host: Host) -> Estimate | None:
         """Return the mean over the runs; None if too few count."""
-        runs = self.runs.get(engine, ())
+        runs = self.runs.get(host, ())
         return estimate([self.case.value(run) for run in runs]) if len(runs) >= MIN_RUNS else None
 
-    def is_met(self, engine: Engine) -> bool:
+    def is_met(self, host: Host) -> bool:
         """Return whether the mean is within what is wanted."""
-        value = self.value(engine)
+        value = self.value(host)
         least, largest = self.case.bounds
         return value is not None and least <= value.mean <= largest
 
 
 def measure(
-    case: Case, engines: Sequence[Engine], seeds: int, out: Path, progress: Progress | None = None
+    case: Case, hosts: Sequence[Host], seeds: int, out: Path, progress: Progress | None = None
 ) -> Measured:
-    """Run a case on some engines; complete runs are reused."""
-    runs: dict[Engine, tuple[Run, ...]] = {}
+    """Run a case on some hosts; complete runs are reused."""
+    runs: dict[Host, tuple[Run, ...]] = {}
     invalid = 0
-    for engine in engines:
-        of_engine: Runs = case.experiment.run(
-            engine=engine, seeds=range(1, seeds + 1), out=out, progress=progress
+    for host in hosts:
+        of_host: Runs = case.experiment(host).run(
+            engine=host.engine, seeds=range(1, seeds + 1), out=out, progress=progress
         )
-        runs[engine] = tuple(run for run in of_engine if not run.invalid)
-        invalid += len(of_engine) - len(runs[engine])
+        runs[host] = tuple(run for run in of_host if not run.invalid)
+        invalid += len(of_host) - len(runs[host])
     return Measured(case, runs, invalid)
 
 
-def report(measured: Sequence[Measured], engines: Sequence[Engine]) -> str:
+def report(measured: Sequence[Measured], hosts: Sequence[Host]) -> str:
     """Return the tables as Markdown."""
-    parts = [_score(measured, engines)]
+    parts = [_score(measured, hosts)]
     for title, shared in [
         ("Shared bottleneck: goodput over that of the TCP", True),
         ("Two bottlenecks: the part of their capacity that is used", False),
     ]:
         of_kind = [one for one in measured if one.case.is_shared is shared]
-        lines = [f"| scenario | algorithm | wanted | {' | '.join(engines)} |"]
-        lines.append("|---" * (3 + len(engines)) + "|")
-        lines += [_row(one, engines) for one in of_kind]
+        lines = [f"| scenario | algorithm | wanted | {' | '.join(host.name for host in hosts)} |"]
+        lines.append("|---" * (3 + len(hosts)) + "|")
+        lines += [_row(one, hosts) for one in of_kind]
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _score(measured: Sequence[Measured], engines: Sequence[Engine]) -> str:
+def _score(measured: Sequence[Measured], hosts: Sequence[Host]) -> str:
     lines = ["## Result", ""]
-    for engine in engines:
-        met = sum(one.is_met(engine) for one in measured)
-        lines.append(f"- `{engine}`: {met} of {len(measured)} as wanted.")
-    environments = [run.environment for one in measured for run in one.runs.get("kernel", ())]
+    for host in hosts:
+        met = sum(one.is_met(host) for one in measured)
+        lines.append(f"- {host.name}: {met} of {len(measured)} as wanted.")
+    on_kernel = [host for host in hosts if host.engine == "kernel"]
+    environments = [
+        run.environment for one in measured for host in on_kernel for run in one.runs.get(host, ())
+    ]
     kernels = sorted({str(environment.get("kernel", "of unknown release")) for environment in environments})
     if kernels:
         runs = sum(one.invalid for one in measured)
@@ -150,14 +177,14 @@ def _score(measured: Sequence[Measured], engines: Sequence[Engine]) -> str:
     return "\n".join(lines)
 
 
-def _row(one: Measured, engines: Sequence[Engine]) -> str:
+def _row(one: Measured, hosts: Sequence[Host]) -> str:
     cells = []
-    for engine in engines:
-        value = one.value(engine)
+    for host in hosts:
+        value = one.value(host)
         if value is None:
             cells.append("too few runs")
         else:
             text = f"{value.mean:.2f} ± {value.half_width or 0.0:.2f}"
-            cells.append(text if one.is_met(engine) else f"**{text}**")
+            cells.append(text if one.is_met(host) else f"**{text}**")
     case = one.case
     return f"| `{case.name}` | {case.congestion} | {case.wanted} | {' | '.join(cells)} |"

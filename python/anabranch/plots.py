@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from anabranch.compare import Variant
 from anabranch.results import Doubles, OneSeries, Run, Subject
-from anabranch.stats import CONFIDENCE, t_quantile
+from anabranch.stats import CONFIDENCE, ROUNDING, t_quantile
 from anabranch.units import scale_of
 
 if TYPE_CHECKING:
@@ -217,8 +217,9 @@ def mean_over_seeds(runs: Sequence[Run], metric: str, subject: Subject) -> Band 
     if count == 1:
         return Band(times_s, values[0], np.zeros_like(times_s))
     deviation = values.std(axis=0, ddof=1)
+    mean = values.mean(axis=0)
     half_width = t_quantile(0.5 + CONFIDENCE / 2, count - 1) * deviation / math.sqrt(count)
-    return Band(times_s, values.mean(axis=0), half_width)
+    return Band(times_s, mean, np.where(half_width > ROUNDING * np.abs(mean), half_width, 0.0))
 
 
 def _at(one: OneSeries, times_s: Doubles) -> Doubles:

@@ -10,6 +10,10 @@ from typing import NamedTuple
 #: Confidence of every interval that the project prints.
 CONFIDENCE = 0.95
 
+#: What is smaller against the values that it comes from is the rounding of sums and differences: some
+#: thousand times the 2e-16 of a double.
+ROUNDING = 1e-12
+
 
 class Estimate(NamedTuple):
     """A mean and half of the width of its 95 % confidence interval.
@@ -22,13 +26,16 @@ class Estimate(NamedTuple):
     size: int
 
 
-def estimate(values: Sequence[float]) -> Estimate:
+def estimate(values: Sequence[float], *, of: float = 0.0) -> Estimate:
     """Return the mean of independent values with its interval, by Student's t distribution.
 
     Parameters
     ----------
     values
         At least one value.
+    of
+        The largest of the numbers of which the values are differences; differences that are the rounding of
+        these count as none.
 
     Returns
     -------
@@ -39,9 +46,10 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = math.fsum(values) / count
     if count == 1:
         return Estimate(mean, None, size=1)
-    if min(values) == max(values):
+    noise = ROUNDING * max(of, *map(abs, values))
+    if max(values) - min(values) <= noise:
         # The mean of equal values, rounded, may not be the value, and their variance not zero.
-        return Estimate(values[0], 0.0, count)
+        return Estimate(values[0] if abs(values[0]) > noise else 0.0, 0.0, count)
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half_width = t_quantile(0.5 + CONFIDENCE / 2, count - 1) * math.sqrt(variance / count)
     return Estimate(mean, half_width, size=count)
@@ -74,7 +82,10 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Estimate | None:
         return Estimate(quotient, None, size)
     variance = math.fsum((second - quotient * first) ** 2 for first, second in pairs) / (size - 1) / size
     quantile = t_quantile(0.5 + CONFIDENCE / 2, size - 1)
-    return Estimate(quotient, quantile * math.sqrt(variance) / abs(total / size), size)
+    half_width = quantile * math.sqrt(variance) / abs(total / size)
+    if half_width <= ROUNDING * abs(quotient):
+        return Estimate(1.0 if abs(quotient - 1.0) <= ROUNDING else quotient, 0.0, size)
+    return Estimate(quotient, half_width, size)
 
 
 @cache

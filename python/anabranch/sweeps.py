@@ -222,6 +222,10 @@ def plan_sweep(experiment: Experiment, axes: Sequence[Axis], seeds: Iterable[int
     for axis in axes:
         if axis.key in COLUMNS:
             raise GridError(f"{axis.key}: is a column of the table already; expected a key within it")
+        if axis.key == "name":
+            raise GridError(
+                "name: says where runs and table are kept; expected a key that changes what is run"
+            )
     combinations = grid(axes, experiment.overrides)
     if len(combinations) * len(numbers) > RUNS_MAX:
         count = len(combinations) * len(numbers)

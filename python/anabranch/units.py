@@ -30,6 +30,14 @@ _SCALES = {
 }
 
 
+#: A smaller half width is the rounding of sums, relative to the value and as such: no metric is known so
+#: exactly in the unit in which it is shown.
+_RELATIVE_NOISE, _NOISE = 1e-9, 1e-12
+
+#: With more digits after the point, powers of ten are easier to read.
+_DECIMALS_MAX = 9
+
+
 #: Ends of names that are units.
 _UNITS = frozenset({"bps", "s", "packets", "bytes", "j", "w"})
 
@@ -54,7 +62,7 @@ def number(value: float, half_width: float | None, *, signed: bool = False) -> s
         The value.
     half_width
         Half of the width of its interval, of which two significant digits are shown. Without it, or if
-        it is zero, the value has five, or all before the point if these are more.
+        it is zero or no more than rounding, the value has five, or all before the point if these are more.
     signed
         Whether a positive value has its sign.
 
@@ -63,12 +71,17 @@ def number(value: float, half_width: float | None, *, signed: bool = False) -> s
     str
         The text, such as ``2.345 ± 0.012``.
     """
+    if half_width is not None and half_width <= max(_RELATIVE_NOISE * abs(value), _NOISE):
+        half_width = 0.0
+        value = 0.0 if abs(value) <= _NOISE else value
     sign = "+" if signed and value else ""
     if half_width is None or half_width == 0.0:
         is_long = 99_999.5 <= abs(value) < 1e15
         text = format(value, f"{sign}.0f" if is_long else f"{sign}.5g")
         return text if half_width is None else f"{text} ± 0"
     decimals = max(0, 1 - math.floor(math.log10(half_width)))
+    if decimals > _DECIMALS_MAX:
+        return f"{value:{sign}.3g} ± {half_width:.2g}"
     return f"{value:{sign}.{decimals}f} ± {half_width:.{decimals}f}"
 
 

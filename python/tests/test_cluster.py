@@ -116,6 +116,21 @@ def test_a_cluster_gives_the_bytes_of_this_machine_and_resumes(
     assert tree(tmp_path / "there") == whole
 
 
+def test_a_tuning_on_a_cluster_is_that_of_this_machine(
+    anabranch: Command, address: str, scenario: Path, tmp_path: Path
+) -> None:
+    command = ["tune", scenario, "--congestion", "lia,cubic", "--buffers", "0.05:0.25:0.05", "--seeds", 2]
+    here = anabranch(*command, "--out", tmp_path / "here", "--json")
+    there = anabranch(*command, "--out", tmp_path / "there", "--json", "--scheduler", address)
+    assert (there.returncode, there.stderr) == (0, "")
+    assert there.stdout == here.stdout
+    assert tree(tmp_path / "there") == tree(tmp_path / "here")
+    again = anabranch(*command, "--out", tmp_path / "there", "--scheduler", address)
+    assert (again.returncode, again.stderr) == (0, "")
+    runs = json.loads(there.stdout)["runs"]
+    assert f"{runs} runs, {runs} of them reused" in again.stdout
+
+
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     scenario = tmp_path / "two-paths.toml"
     scenario.write_text(TWO_PATHS.replace('duration = "5 s"', 'duration = "200 s"'), encoding="utf-8")
@@ -260,7 +275,7 @@ def test_a_scheduler_that_does_not_answer_is_named(
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         nobody = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
-    for address in (nobody, "nonsense://"):
+    for address in (nobody, "nonsense://", "192.0.2.1"):
         with pytest.raises(ab.ClusterError, match=f"{address}: no Dask scheduler"):
             run_tasks([Task(ab.load(scenario), 1)], tmp_path / "out", cluster=address)
     assert not (tmp_path / "out").exists()

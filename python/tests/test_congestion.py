@@ -11,6 +11,7 @@ import pytest
 
 import anabranch as ab
 from anabranch import Call, CongestionControl, Parameter
+from anabranch.compare import collect
 from support import REPOSITORY, Command
 
 
@@ -213,6 +214,19 @@ def test_the_command_runs_a_file_and_its_text_counts_for_the_run_key(
         keys.append((json.loads(result.stdout)["key"], json.loads(result.stdout)["runs"][0]["reused"]))
     assert [reused for _, reused in keys] == [False, True, False]
     assert keys[0][0] == keys[1][0] != keys[2][0]
+
+
+def test_a_class_is_compared_with_others_by_its_last_text(scenario: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "judged.py", tmp_path / "out"
+    ab.load(scenario).run(out=out)
+    for step in (1, 2):
+        file.write_text(FILE.format(step=step).replace("mine", "judged"))
+        ab.load_algorithms(file)
+        last = ab.load(scenario).with_(**{"connection.meter.congestion": "judged"}).run(out=out)
+    variants, notes = collect([out])
+    assert [one.label for one in variants] == ["congestion=lia", "congestion=judged"]
+    assert variants[1].runs[0].path == last.path
+    assert notes == (f"{out}: 1 runs with earlier texts of congestion controls are left out",)
 
 
 def test_the_command_says_what_is_wrong_with_a_file(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.coupling import Case, cases, measure, report
+from anabranch.coupling import HOSTS, Case, cases, measure, report
 from support import REPOSITORY, Command
 
 FOLDER = REPOSITORY / "scenarios/coupling"
+SIM, AS_LINUX, _ = HOSTS
 
 
 def of(scenario: str, congestion: str) -> Case:
@@ -21,23 +22,35 @@ def of(scenario: str, congestion: str) -> Case:
 @pytest.mark.parametrize("scenario", [path.stem for path in sorted(FOLDER.glob("shared-*.toml"))])
 def test_a_shared_bottleneck_tells_coupled_from_uncoupled(scenario: str, tmp_path: Path) -> None:
     for congestion, other in [("lia", "reno"), ("reno", "lia")]:
-        measured = measure(of(scenario, congestion), ["sim"], 5, tmp_path)
-        assert measured.is_met("sim"), (congestion, measured.value("sim"))
+        measured = measure(of(scenario, congestion), [SIM], 5, tmp_path)
+        assert measured.is_met(SIM), (congestion, measured.value(SIM))
         swapped = replace(measured, case=replace(measured.case, congestion=other))
-        assert not swapped.is_met("sim"), "the other algorithm's bounds must refuse it"
+        assert not swapped.is_met(SIM), "the other algorithm's bounds must refuse it"
 
 
 @pytest.mark.parametrize("scenario", [path.stem for path in sorted(FOLDER.glob("disjoint-*.toml"))])
 def test_disjoint_bottlenecks_are_used(scenario: str, tmp_path: Path) -> None:
-    measured = measure(of(scenario, "lia"), ["sim"], 2, tmp_path)
-    assert measured.is_met("sim"), measured.value("sim")
+    measured = measure(of(scenario, "lia"), [SIM], 2, tmp_path)
+    assert measured.is_met(SIM), measured.value(SIM)
+
+
+def test_bursts_of_linux_for_a_subflow_with_a_small_window_cost_olia_a_share(tmp_path: Path) -> None:
+    case = of("shared-30mbit-10ms", "olia")
+    hurried = replace(case, settings=(("transport.delayed_ack", "off"),))
+    values = [
+        measure(one, [host], 20, tmp_path).value(host)
+        for one, host in [(case, SIM), (case, AS_LINUX), (hurried, AS_LINUX)]
+    ]
+    plain, bursts, without_delay = (value.mean for value in values if value is not None)
+    assert bursts < 0.85 * plain
+    assert without_delay > 0.9 * plain
 
 
 def test_a_value_out_of_bounds_is_bold_and_counted(tmp_path: Path) -> None:
-    measured = measure(of("shared-20mbit-20ms", "reno"), ["sim"], 2, tmp_path)
-    good = report([measured], ["sim"])
+    measured = measure(of("shared-20mbit-20ms", "reno"), [SIM], 2, tmp_path)
+    good = report([measured], [SIM])
     assert "1 of 1 as wanted" in good
-    bad = report([replace(measured, case=replace(measured.case, congestion="lia"))], ["sim"])
+    bad = report([replace(measured, case=replace(measured.case, congestion="lia"))], [SIM])
     assert "0 of 1 as wanted" in bad
     assert "**" in bad.partition("lia | 0.8 to 1.2")[2]
 

@@ -121,20 +121,3 @@ SKIPPED [1] python/tests/test_x.py:3: no
     )
     done = subprocess.run([REPOSITORY / ".ci" / "count", log], capture_output=True, text=True, check=True)
     assert done.stdout == "skips: 5\n14 passed, 2 failed, 5 skipped\n"
-
-
-def test_the_code_of_the_pandas_tutorial_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (REPOSITORY / "docs" / "pandas.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    (tmp_path / "scenarios").symlink_to(REPOSITORY / "scenarios")
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    printed = capsys.readouterr().out
-    assert len(blocks) == 2
-    assert "lia" in printed
-    assert "cellular" in printed
-    assert "NaN" not in printed

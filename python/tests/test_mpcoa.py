@@ -25,6 +25,7 @@ from anabranch.papers.mpcoa_cells import (
     then,
 )
 from anabranch.papers.mpcoa_printed import PATH_MANAGERS, SITES, curves, printed, traditional_mib
+from anabranch.papers.mpcoa_sample import Sample, planned
 from anabranch.papers.reproduction import measure
 from anabranch.tuning.curves import value
 
@@ -196,3 +197,17 @@ def test_impact_factors_of_uit_haw_are_the_shares_of_the_uplinks(congestion: str
     assert factors["P-D"].mean == pytest.approx(512 / 896, abs=0.034)
     assert factors["T-D"].mean == pytest.approx(384 / 896, abs=0.034)
     assert chosen(factors) == ("P-D", "T-D")
+
+
+def test_the_sample_is_a_twentieth_of_the_campaign() -> None:
+    tasks = planned()
+    assert 20 * len(tasks) == 19_440
+    assert {task.duration_s for task in tasks} == {30.0}
+    assert len({(task.experiment.scenario.key, task.seed) for task in tasks}) == 783
+
+
+def test_the_sample_says_what_it_has_taken() -> None:
+    assert str(Sample(972, 783, 23_490.0, 30.0, 57.0, 2)) == (
+        "MPCOA, 1/20 of the campaign: 972 runs, 783 of them different, in 30.0 s on 2 cores (57.0 s of "
+        "processor time; goal on two: 60 s), 26.1 runs per second, 783 times faster than real time"
+    )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
+from anabranch import papers
 from anabranch.cli import app
 from anabranch.cli import reproduce as command
 from anabranch.equilibrium import figure
@@ -62,8 +65,15 @@ def paper(scenario: Path) -> Paper:
 
 
 def _invoke(monkeypatch: pytest.MonkeyPatch, paper: Paper, *arguments: object) -> Result:
-    monkeypatch.setattr(command, "PAPERS", (paper,))
+    monkeypatch.setattr(papers, "PAPERS", (paper,))
     return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+
+
+def test_the_command_names_every_paper_without_loading_them() -> None:
+    assert [paper.name for paper in papers.PAPERS] == [*command.NAMES]
+    loaded = "import sys, anabranch.cli; print([name for name in sys.modules if 'matplotlib' in name])"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_the_json_has_a_row_for_every_claim(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anabranch.stats import Estimate, estimate, t_cdf, t_quantile
+from anabranch.stats import ROUNDING, Estimate, estimate, ratio, t_cdf, t_quantile
 
 #: 0.975 quantiles of Student's t as printed tables have them.
 TABLE = {
@@ -58,3 +58,25 @@ def test_one_value_has_no_interval() -> None:
 def test_values_that_are_equal_have_their_value_as_mean_and_an_interval_of_zero() -> None:
     value = 3.6970816
     assert estimate([value] * 5) == Estimate(value, 0.0, 5)
+
+
+def test_rounding_is_no_spread() -> None:
+    thirds = [1 / 3, 1 - 2 / 3, 0.1 + 0.7 / 3]
+    assert len(set(thirds)) > 1
+    assert estimate(thirds) == Estimate(thirds[0], 0.0, 3)
+    pairs = [(0.1 + 0.2, 0.3), (0.7, 0.8 - 0.1), (1.1, 1.1)]
+    assert ratio(pairs) == Estimate(1.0, 0.0, 3)
+
+
+def test_differences_that_are_the_rounding_of_their_numbers_are_none() -> None:
+    differences = [0.1 + 0.2 - 0.3, 0.0, 0.8 - 0.1 - 0.7]
+    assert any(differences)
+    assert estimate(differences, of=0.7) == Estimate(0.0, 0.0, 3)
+    assert estimate([1e-9, 3e-9], of=0.7).mean == pytest.approx(2e-9)
+
+
+@given(st.lists(st.floats(0.5, 1e12), min_size=2, max_size=8))
+def test_a_real_spread_keeps_its_interval(values: list[float]) -> None:
+    half_width = estimate(values).half_width
+    assert half_width is not None
+    assert (half_width > 0) == (max(values) - min(values) > ROUNDING * max(values))

@@ -110,7 +110,7 @@ def test_json_has_points_runs_and_chosen_figures(anabranch: Command, scenario: P
     assert found == {("p1", "mean_srtt_s"), ("p2", "mean_srtt_s"), (None, "jain_index")}
     unknown = anabranch("sweep", scenario, *ARGUMENTS, "--out", out, "--metric", "goodput")
     assert unknown.returncode == 2
-    assert "goodput_bps" in unknown.stderr
+    assert "did you mean goodput_bps? there are" in unknown.stderr
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,14 @@ def test_json_has_points_runs_and_chosen_figures(anabranch: Command, scenario: P
         ),
         (["--vary", "duration=1:20000:1 s", "--seeds", "1000"], "20,000,000 runs"),
         (["--vary", "link=1,2"], "link"),
+        (["--vary", "name=a,b"], "name: says where runs and table are kept"),
+        (["--vary", "seed=1,2"], "seed: is a column of the table"),
+        (["--vary", "duration=5 s,,6 s"], "an empty value"),
+        (["--vary", "link.path1.rate=1,2"], "1 has no unit"),
+        (["--vary", "duration=5 s,6 s", "--seeds", "1.5"], "--seeds"),
+        (["--vary", "duration=5 s,6 s", "--scheduler", "192.0.2.1"], "an address with a port"),
+        (["--vary", "duration=5 s,6 s", "--scheduler", ""], "an address with a port"),
+        (["--vary", "duration=5 s,6 s", "--algorithms", "none.py"], "none.py: no such Python file"),
         (["--vary", "duration=5 s,6 s", "--seeds", "0"], "--seeds"),
         (["--vary", "duration=5 s,6 s", "--jobs", "0"], "--jobs"),
     ],
@@ -144,6 +152,66 @@ def test_bad_input_is_refused_before_anything_is_written(
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert not out.exists()
+
+
+def test_a_scenario_that_is_none_is_named(anabranch: Command, tmp_path: Path) -> None:
+    for path, words in ((tmp_path / "none.toml", "no such file"), (tmp_path, "a directory")):
+        for command in (["sweep", path, "--vary", "duration=5 s,6 s"], ["tune", path]):
+            done = anabranch(*command)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert done.stderr.startswith(f"error: {path}: {words}")
+            assert done.stderr.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_named_in_one_line(
+    anabranch: Command, scenario: Path, tmp_path: Path
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("", encoding="utf-8")
+    tune = ["tune", scenario, "--congestion", "lia", "--buffers", "1,2,3,4,5", "--seeds", 2]
+    for command in (["sweep", scenario, *ARGUMENTS], tune):
+        done = anabranch(*command, "--out", taken)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"error: {taken}/two-paths/")
+        assert done.stderr.endswith("choose another place with --out\n")
+        assert done.stderr.count("\n") == 1
+    assert taken.read_text(encoding="utf-8") == ""
+
+
+def test_a_table_that_cannot_be_written_costs_no_run(
+    anabranch: Command, scenario: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "out/two-paths/sweep.parquet"
+    table.mkdir(parents=True)
+    done = anabranch("sweep", scenario, *ARGUMENTS, "--out", tmp_path / "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {table}: cannot be written: Is a directory\n"
+    table.rmdir()
+    again = anabranch("sweep", scenario, *ARGUMENTS, "--out", tmp_path / "out")
+    assert "6 runs, 6 of them reused" in again.stdout
+
+
+def test_a_second_sweep_keeps_the_runs_of_the_first_and_replaces_its_table(
+    scenario: Path, tmp_path: Path
+) -> None:
+    first = ab.sweep(scenario, VARY, out=tmp_path)
+    second = ab.sweep(scenario, {"link.path1.rate": ["1 Mbit/s", "2 Mbit/s"]}, out=tmp_path)
+    assert second.path == first.path
+    assert set(second.to_polars()["link.path1.rate"].unique()) == {"1 Mbit/s", "2 Mbit/s"}
+    assert all(run.path.is_dir() for run in first.runs)
+    again = ab.sweep(scenario, VARY, out=tmp_path)
+    assert all(run.reused for run in again.runs)
+
+
+def test_two_sweeps_at_once_into_one_folder_both_end_well(scenario: Path, tmp_path: Path) -> None:
+    command = ["sweep", scenario, "--vary", "duration=5:12:1 s", "--seeds", 4, "--out", tmp_path / "both"]
+    with started(*command) as one, started(*command) as other:
+        for process in (one, other):
+            stdout, stderr = process.communicate(timeout=60)
+            assert (process.returncode, stderr) == (0, "")
+            assert "8 points, 32 runs" in stdout
+    ab.sweep(scenario, {"duration": [f"{s} s" for s in range(5, 13)]}, seeds=4, out=tmp_path / "alone")
+    assert tree(tmp_path / "both") == tree(tmp_path / "alone")
 
 
 def test_seeds_are_at_least_one_and_each_once(scenario: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from anabranch.experiment import Experiment
 from anabranch.tuning import Grid, Plan, Setting, TuningError, find_target
 from anabranch.tuning.measure import Target
-from support import REPOSITORY, TWO_PATHS, Command
+from support import LIMIT_S, REPOSITORY, TWO_PATHS, Command, started, wait_for
 
 #: The second path is slow and has a long queue, so that it holds the first one up where buffers are small.
 UNLIKE_PATHS = (
@@ -75,6 +76,25 @@ def test_a_tuning_from_the_runs_to_the_recommendation(
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
 
 
+def test_an_interrupted_tuning_keeps_finished_runs_and_goes_on(
+    anabranch: Command, unlike: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    command = ["tune", unlike, *SMALL, "--out", out]
+    with started(*command, "--jobs", 1) as process:
+        wait_for(out, "two-paths/*/seed-2")
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, stdout) == (130, "")
+    assert stderr == "interrupted: finished runs are kept\n"
+    kept = [path.parent for path in out.rglob("run.json")]
+    assert len(kept) >= 2
+    assert not any(".tmp-" in str(path) for path in out.rglob("*"))
+    done = anabranch(*command, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["reused"] == len(kept)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -90,6 +110,13 @@ def test_a_tuning_from_the_runs_to_the_recommendation(
         (["--delta", "1"], "expected a share from 0 to below 1"),
         (["--jobs", "1", "--scheduler", "tcp://192.0.2.1:8786"], "--jobs is for this machine"),
         (["--plot", "a.txt"], "ends in .svg, .pdf or .png"),
+        (["--plot", "/proc/version/a.svg"], "cannot write in /proc/version"),
+        (["--scheduler", "192.0.2.1"], "an address with a port, such as tcp://192.0.2.1:8786"),
+        (["--delta", "nan"], "expected a share from 0 to below 1"),
+        (["--buffers", "0.0001,0.0002,0.0003,0.0004,0.0005"], "does not hold one segment"),
+        (["--buffers", "1:100:0.001"], "are 99001; expected at most 1000"),
+        (["--buffers", "5:1:1"], "are none"),
+        (["--algorithms", "none.py"], "none.py: no such Python file"),
         (["--set", "transport.windowcap=9 packets"], "unknown key"),
     ],
 )

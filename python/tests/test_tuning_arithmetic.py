@@ -120,6 +120,12 @@ def test_a_subflow_without_which_less_arrives_has_a_positive_impact_factor() -> 
     assert impact_factor([100.0], [150.0]).mean == pytest.approx(-0.5)
 
 
+def test_rounding_makes_no_subflow_useful() -> None:
+    factor = impact_factor([0.1 + 0.2, 0.7], [0.3, 0.8 - 0.1])
+    assert (factor.mean, factor.half_width) == (0.0, 0.0)
+    assert used({"wifi": 0.5, "lte": factor.mean}) == ("wifi",)
+
+
 def test_a_factor_of_zero_is_not_used_and_the_largest_stands_in_for_none() -> None:
     assert used({"a": 0.0, "b": 0.1}) == ("b",)
     assert used({"a": -0.3, "b": -0.1}) == ("b",)

@@ -20,6 +20,14 @@ from anabranch.units import estimate_text, number, scale_of, title_of
         (1162048.4, None, False, "1162048"),
         (99999.9, None, False, "100000"),
         (0.0, 0.0, True, "0 ± 0"),
+        (7.375, 3.3e-15, False, "7.375 ± 0"),
+        (70.26620, 3e-9, False, "70.266 ± 0"),
+        (2.2e-16, 3.3e-15, True, "0 ± 0"),
+        (-2.2e-16, 0.0, True, "0 ± 0"),
+        (0.0, 3.3e-15, False, "0 ± 0"),
+        (3.2e-10, 1.5e-10, True, "+3.2e-10 ± 1.5e-10"),
+        (0.0000012, 0.0000003, False, "0.00000120 ± 0.00000030"),
+        (1e6, 0.3, False, "1000000.00 ± 0.30"),
     ],
 )
 def test_a_number_has_the_digits_that_its_interval_warrants(

@@ -6,6 +6,7 @@
 //! path whatever that interface is.
 
 mod endpoints;
+mod individual;
 mod layout;
 mod refusals;
 mod relays;
@@ -167,12 +168,25 @@ pub struct ConnectionPlan {
     pub port: u16,
     /// Index into `Plan::paths` of the way forth of each subflow; its way back is the next one.
     pub paths: Vec<usize>,
+    /// The subflows that user space opens, where the kernel's path manager does not.
+    pub joins: Vec<Join>,
     /// When the connection is opened, after the draw from the seed.
     pub open_at: Nanos,
     /// Name for `TCP_CONGESTION`.
     pub congestion: String,
     /// Whether the sockets pace.
     pub pacing: bool,
+}
+
+/// A subflow that user space opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// Identifier of the address; 0 is the first subflow, which is there already and becomes a backup.
+    pub id: u8,
+    /// Local address.
+    pub address: IpAddr,
+    /// Flag `backup`.
+    pub backup: bool,
 }
 
 /// The two ends of a UDP flow.

@@ -169,7 +169,8 @@ fn connections_that_share_a_host_must_agree_about_it() {
     assert_ne!(same.connections[0].port, same.connections[1].port);
     assert_eq!(same.paths.len(), 4, "they share the addresses, so the paths too");
 
-    let other_paths = refused(&second(&|text| text.replace(", backup = true", "")));
+    let other_paths = second(&|text| text.replace(", backup = true", ""));
+    let other_paths = refused(&format!("{other_paths}\n[[event]]\n{}", event("cell", "close")));
     assert!(
         other_paths.contains("up and more") && other_paths.contains("nodes of their own"),
         "{other_paths}"
@@ -188,6 +189,31 @@ fn connections_that_share_a_host_must_agree_about_it() {
         text.replace("congestion = \"lia\"", "congestion = { name = \"lia\", precision = \"kernel\" }")
     }));
     assert!(other_params.contains("different parameters"), "{other_params}");
+}
+
+#[test]
+fn connections_of_a_host_that_differ_have_subflows_that_user_space_opens() {
+    let (_, connection) = TWO_PATHS.split_once("[[connection]]").expect("it is there");
+    let swapped = connection
+        .replace("\"up\"", "\"more\"")
+        .replace(
+            "{ name = \"wifi\", via = [\"wifi\"] }",
+            "{ name = \"wifi\", via = [\"wifi\"], backup = true }",
+        )
+        .replace("via = [\"cell\"], backup = true", "via = [\"cell\"]");
+    let plan = planned(&format!("{TWO_PATHS}\n[[connection]]{swapped}"));
+    let joins = |index: usize| -> Vec<(u8, IpAddr, bool)> {
+        plan.connections[index].joins.iter().map(|join| (join.id, join.address, join.backup)).collect()
+    };
+    let address = |index: usize, subflow: usize| plan.connections[index].client_addresses[subflow];
+    assert_eq!(joins(0), [(1, address(0, 1), true)]);
+    assert_eq!(joins(1), [(0, address(1, 0), true), (1, address(1, 1), false)], "the first becomes a backup");
+    assert_eq!(plan.paths.len(), 8, "each has addresses of its own");
+    let mut addresses = plan.hosts[0].interfaces.iter().flat_map(|interface| &interface.addresses);
+    assert!(addresses.all(|address| address.endpoint.is_none()), "the kernel's path manager opens none");
+    let pm_type = ("net.mptcp.pm_type".to_owned(), "1".to_owned());
+    assert!(plan.hosts[0].sysctls.contains(&pm_type));
+    assert!(!plan.hosts[1].sysctls.contains(&pm_type), "the server's accepts joins as ever");
 }
 
 #[test]
@@ -362,10 +388,6 @@ fn what_only_the_simulator_does_with_subflows_is_refused() {
         (
             refused(&with_event("cell", "close").replace("backup = true", "announced = true")),
             "subflow cell is announced",
-        ),
-        (
-            refused(&format!("{TWO_PATHS}\n[[transfer]]\nname = \"log\"\nover = [\"up\"]\nsize = \"1 MB\"")),
-            "transfer log: the test bed has no file that several connections carry",
         ),
     ] {
         assert!(text.contains(about), "{text}");

@@ -42,20 +42,6 @@ fn both_paths(traffic: &str) -> String {
     )
 }
 
-fn figure(run: &Run, kind: &str, path: &[&str]) -> f64 {
-    let found = path.iter().fold(&run.summary[kind], |within, name| &within[name]);
-    found.as_f64().unwrap_or_else(|| panic!("{kind} {path:?} is missing: {}", run.summary))
-}
-
-/// Nothing has gone wrong but, on a busy machine, the time.
-fn assert_sound(run: &Run) {
-    let environment = &run.manifest["environment"];
-    let invalid = environment["invalid"].as_array().expect("it is a list");
-    let reasons = invalid.iter().map(|reason| reason.as_str().expect("they are sentences"));
-    let serious: Vec<_> = reasons.filter(|reason| !reason.starts_with("the emulator was late")).collect();
-    assert!(serious.is_empty(), "{serious:#?}");
-}
-
 #[test]
 fn a_download_uses_both_paths_and_is_counted_where_it_is_sent() {
     let Some(turn) = Turn::begin("a_download_uses_both_paths_and_is_counted_where_it_is_sent") else {
@@ -63,19 +49,16 @@ fn a_download_uses_both_paths_and_is_counted_where_it_is_sent() {
     };
     let download = both_paths(r#"kind = "ftp", direction = "download""#);
     let run = turn.result(&two_paths("3 s", &download), &[]);
-    assert_sound(&run);
+    run.assert_sound();
     for (subflow, least_bps) in [("wifi", 3e6), ("cell", 1e6)] {
-        let throughput_bps = figure(&run, "subflows", &["data", subflow, "throughput_bps"]);
+        let throughput_bps = run.figure("subflows", &["data", subflow, "throughput_bps"]);
         assert!(throughput_bps > least_bps, "{subflow}: {throughput_bps}");
-        assert!(
-            figure(&run, "subflows", &["data", subflow, "mean_cwnd_packets"]) > 5.0,
-            "the server's window"
-        );
+        assert!(run.figure("subflows", &["data", subflow, "mean_cwnd_packets"]) > 5.0, "the server's window");
     }
-    let goodput_bps = figure(&run, "connections", &["data", "goodput_bps"]);
+    let goodput_bps = run.figure("connections", &["data", "goodput_bps"]);
     assert!((5e6..11.6e6).contains(&goodput_bps), "{goodput_bps} of 12 Mbit/s less headers");
-    let down = figure(&run, "links", &["phone-wifi/reverse", "throughput_bps"]);
-    let up = figure(&run, "links", &["phone-wifi", "throughput_bps"]);
+    let down = run.figure("links", &["phone-wifi/reverse", "throughput_bps"]);
+    let up = run.figure("links", &["phone-wifi", "throughput_bps"]);
     assert!(up < down / 10.0, "acknowledgements alone go up: {up} and {down}");
 }
 
@@ -89,8 +72,8 @@ fn a_file_each_way_is_complete_when_both_have_come() {
             both = both.replace(r#", { name = "cell", via = ["cell"] }"#, "");
         }
         let run = turn.result(&two_paths("4 s", &both), &[]);
-        assert_sound(&run);
-        let of = |metric| figure(&run, "connections", &["data", metric]);
+        run.assert_sound();
+        let of = |metric| run.figure("connections", &["data", metric]);
         assert_eq!(of("bytes_delivered"), 1e6, "{protocol}");
         assert_eq!(of("goodput_up_bps"), of("goodput_down_bps"), "{protocol}");
         let completion_s = of("completion_s");
@@ -111,8 +94,8 @@ fn throughputs(turn: &Turn, scenario: &str, from: &str, to: &str) -> (Run, [f64;
     let scenario =
         scenario.replace("[transport]", &format!("[measure]\nfrom = \"{from}\"\nto = \"{to}\"\n[transport]"));
     let run = turn.result(&scenario, &[]);
-    assert_sound(&run);
-    let of = |subflow| figure(&run, "subflows", &["data", subflow, "throughput_bps"]);
+    run.assert_sound();
+    let of = |subflow| run.figure("subflows", &["data", subflow, "throughput_bps"]);
     let throughputs = ["wifi", "cell"].map(of);
     (run, throughputs)
 }
@@ -209,8 +192,8 @@ fn flows_of_a_workload_are_those_of_the_simulator_and_are_measured_together() {
             _ => unreachable!("flows carry files"),
         });
         let run = turn.result(&text, &[]);
-        assert_sound(&run);
-        let of = |metric| figure(&run, "connections", &["data", metric]);
+        run.assert_sound();
+        let of = |metric| run.figure("connections", &["data", metric]);
         assert_eq!(of("flows_started"), expected.connections.len() as f64);
         assert_eq!(of("flows_completed"), expected.connections.len() as f64, "there are two seconds left");
         let bytes: u64 = bytes.sum();
@@ -258,8 +241,8 @@ fn a_relay_hands_a_file_on_whole_and_holds_no_more_than_its_buffer() {
             .replace(r#""cell", "server"] }]"#, r#""cell", "server", "cloud"] }]"#)
             .replace("link = [", &format!("link = [\n{}", onward_link(onward_rate)));
         let run = turn.result(&text, &[]);
-        assert_sound(&run);
-        let of = |name, metric| figure(&run, "connections", &[name, metric]);
+        run.assert_sound();
+        let of = |name, metric| run.figure("connections", &[name, metric]);
         assert_eq!(of("data", "bytes_delivered"), 600e3);
         assert_eq!(of("onward", "bytes_delivered"), 600e3);
         assert_eq!(of("gateway", "bytes_relayed"), 600e3);
@@ -291,8 +274,8 @@ fn a_middlebox_makes_tcp_of_a_connection_and_keeps_joins_away() {
         let ends = format!("\"phone\", \"{link}\"]");
         let text = two_paths("3 s", &connection).replace(&ends, &format!("{ends}, strips = \"{strips}\""));
         let run = turn.result(&text, &[]);
-        assert_sound(&run);
-        let of = |metric| figure(&run, "connections", &["data", metric]);
+        run.assert_sound();
+        let of = |metric| run.figure("connections", &["data", metric]);
         assert_eq!((of("fallback"), of("bytes_delivered")), (fallback, 500e3), "{ip}, {strips} on {link}");
         assert!(of("completion_s") > 0.5, "8 Mbit/s alone carry it");
         let notes = run.manifest["environment"]["notes"].to_string();

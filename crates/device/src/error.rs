@@ -22,6 +22,10 @@ pub enum DeviceError {
         /// What the system said.
         source: io::Error,
     },
+    /// What was asked of the path manager, or of the links, was not done.
+    #[cfg(feature = "agent")]
+    #[error(transparent)]
+    Netlink(#[from] anabranch_netlink::NetlinkError),
     /// The congestion control could not be loaded, read or taken away.
     #[cfg(feature = "cc")]
     #[error(transparent)]
@@ -41,9 +45,21 @@ impl DeviceError {
             Self::Unavailable(_) => 4,
             Self::Input(_) => 2,
             Self::Refused(_) | Self::System { .. } => 1,
+            #[cfg(feature = "agent")]
+            Self::Netlink(error) => exit_code_of_netlink(error),
             #[cfg(feature = "cc")]
             Self::Pins(error) => exit_code_of_pins(error),
         }
+    }
+}
+
+#[cfg(feature = "agent")]
+fn exit_code_of_netlink(error: &anabranch_netlink::NetlinkError) -> u8 {
+    use anabranch_netlink::NetlinkError;
+    match error {
+        NetlinkError::Unsupported { .. } => 4,
+        error if error.errno() == Some(libc::EPERM) => 4,
+        _ => 1,
     }
 }
 

@@ -12,10 +12,16 @@ use anabranch_device::{
 };
 use clap::{Parser, Subcommand};
 
+#[cfg(feature = "agent")]
+mod agency;
 #[cfg(feature = "cc")]
 mod congestion;
+#[cfg(feature = "agent")]
+mod paths;
+#[cfg(feature = "transfer")]
+mod transfer;
 
-/// See what this machine can do with Multipath TCP, and run congestion controls in its kernel.
+/// See what this machine can do with Multipath TCP, run congestion controls in its kernel, and move files over all its interfaces.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Command {
@@ -36,6 +42,21 @@ enum Verb {
     /// Congestion controls as BPF programs in the kernel.
     #[cfg(feature = "cc")]
     Cc(congestion::Arguments),
+    /// Endpoints, connections and subflows of Multipath TCP.
+    #[cfg(feature = "agent")]
+    Path(paths::Arguments),
+    /// Manage the subflows of the connections that this machine opens, by the policies of a configuration.
+    #[cfg(feature = "agent")]
+    Agent(agency::Arguments),
+    /// Send files over all interfaces at once, each with a socket of its own.
+    #[cfg(feature = "transfer")]
+    Send(transfer::send::Arguments),
+    /// Receive files into a folder.
+    #[cfg(feature = "transfer")]
+    Receive(transfer::receive::Arguments),
+    /// Make a key for `send` and `receive`, and print its fingerprint.
+    #[cfg(feature = "transfer")]
+    Keygen(transfer::keygen::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +64,16 @@ fn main() -> ExitCode {
         Verb::Doctor { json } => doctor(json),
         #[cfg(feature = "cc")]
         Verb::Cc(arguments) => congestion::dispatch(arguments),
+        #[cfg(feature = "agent")]
+        Verb::Path(arguments) => paths::dispatch(arguments),
+        #[cfg(feature = "agent")]
+        Verb::Agent(arguments) => agency::dispatch(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Send(arguments) => transfer::send::run(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Receive(arguments) => transfer::receive::run(arguments),
+        #[cfg(feature = "transfer")]
+        Verb::Keygen(arguments) => transfer::keygen::run(&arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -94,13 +125,19 @@ fn print_report(report: &Report) {
     }
 }
 
-#[cfg(all(test, feature = "cc"))]
+#[cfg(all(test, feature = "agent", feature = "cc"))]
 mod tests {
     use super::*;
 
     /// The command lines of the documents' code blocks, the systemd unit's among them.
     fn documented() -> impl Iterator<Item = &'static str> {
-        let documents = [include_str!("../../../README.md"), include_str!("../../../docs/device.md")];
+        let documents = [
+            include_str!("../../../README.md"),
+            include_str!("../../../docs/agent.md"),
+            include_str!("../../../docs/device.md"),
+            #[cfg(feature = "transfer")]
+            include_str!("../../../docs/transfer.md"),
+        ];
         documents.into_iter().flat_map(str::lines).filter_map(|line| {
             let line = line.split('#').next()?.trim();
             let line = line.strip_prefix("$ ").unwrap_or(line);

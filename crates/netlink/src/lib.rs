@@ -1,8 +1,9 @@
 //! The path manager of Linux's Multipath TCP, and links, addresses and routes, by netlink.
 //!
 //! [`mptcp`] speaks the generic netlink family `mptcp_pm`: endpoints, limits, announcements, subflows, and the events of
-//! connections. [`rtnetlink`] reads links, addresses and routes and tells of their changes. [`wire`] takes bytes apart and puts
-//! them together; it has no socket, so that tests and fuzzers drive it with any bytes.
+//! connections. [`diag`] lists the connections that there are and their subflows, with figures. [`rtnetlink`] reads links,
+//! addresses and routes and tells of their changes. [`wire`] takes bytes apart and puts them together; it has no socket, so that
+//! tests and fuzzers drive it with any bytes.
 //!
 //! A socket belongs to the network namespace that its thread is in when it is opened, and stays there.
 //!
@@ -29,11 +30,11 @@
 //! # What it leaves out
 //! - Asynchronous runtimes: a request blocks for as long as the kernel works on it, which is inside of the system call; event
 //!   sockets have a file descriptor for the caller's `poll(2)`.
-//! - Which connections there are: events tell of those that begin; of others, as after a loss, `sock_diag` tells (`ss -M`).
 //! - Changing links, addresses, routes or rules, and reading rules.
 //! - The addresses that the kernel keeps per connection (`GET_ADDR` with a token, Linux 6.10): earlier kernels ignore the token
 //!   and list their endpoints instead, which would be taken for the connection's.
 
+pub mod diag;
 mod error;
 mod generic;
 mod listener;

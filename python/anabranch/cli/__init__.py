@@ -10,6 +10,7 @@ import typer
 from anabranch._engine import VERSION
 from anabranch.cli import (
     agreement,
+    bench,
     compare,
     coupling,
     export,
@@ -42,8 +43,7 @@ app.command("report")(report.report)
 app.command("export")(export.export)
 app.command("tune")(tune.tune)
 app.command("reproduce")(reproduce.reproduce)
-app.command("export")(export.export)
-app.command("report")(report.report)
+app.command("bench", hidden=True)(bench.bench)
 app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)
 app.command("pages", hidden=True)(pages.pages)

@@ -13,7 +13,7 @@ from anabranch.cli.document import read_marked
 from anabranch.cli.outcome import ended_by_sigterm, reported
 from anabranch.cli.scenario import MAX_SEEDS, Engine
 from anabranch.cli.show import progress_bar
-from anabranch.coupling import MARKER, MIN_RUNS, Case, Measured, cases, measure, report
+from anabranch.coupling import HOSTS, MARKER, MIN_RUNS, Case, Host, Measured, cases, measure, report
 
 
 def coupling(
@@ -31,16 +31,16 @@ def coupling(
 ) -> None:
     """Measure what coupled congestion controls take from a TCP, and what they reach alone."""
     with reported():
-        engines = list(Engine) if engine is None else [engine]
-        if Engine.KERNEL in engines:
+        hosts = [host for host in HOSTS if engine is None or host.engine == engine.value]
+        if any(host.engine == Engine.KERNEL.value for host in hosts):
             find()
         planned = cases(folder)
         if not planned:
             raise ScenarioError(f"{folder}: no scenarios here")
         text = read_marked(write, MARKER) if write is not None else ""
         with ended_by_sigterm():
-            measured = [_measure(case, engines, seeds, out) for case in planned]
-        tables = report(measured, [one.value for one in engines])
+            measured = [_measure(case, hosts, seeds, out) for case in planned]
+        tables = report(measured, hosts)
         if write is None:
             typer.echo(tables, nl=False)
         else:
@@ -48,7 +48,7 @@ def coupling(
             typer.echo(f"tables in {write}")
 
 
-def _measure(case: Case, engines: list[Engine], seeds: int, out: Path) -> Measured:
-    duration_s = case.experiment.scenario.duration_s
+def _measure(case: Case, hosts: list[Host], seeds: int, out: Path) -> Measured:
+    duration_s = case.experiment().scenario.duration_s
     with progress_bar(f"{case.name} ({case.congestion})", seeds, duration_s) as progress:
-        return measure(case, [one.value for one in engines], seeds, out, progress)
+        return measure(case, hosts, seeds, out, progress)

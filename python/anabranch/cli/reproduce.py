@@ -6,21 +6,23 @@ import difflib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from anabranch.cli.document import read_marked
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm, reported
-from anabranch.cli.reproduce_kernel import on_kernel
 from anabranch.cli.scenario import Engine
 from anabranch.cli.show import console, plain_table, progress_bar
-from anabranch.papers import PAPERS
-from anabranch.papers.document import begin, end, replaced, score
-from anabranch.papers.model import Paper
-from anabranch.papers.reproduction import Reproduction, draw, simulated_s
-from anabranch.papers.reproduction import reproduce as reproduce_paper
+
+# The papers load the plotting library, which takes longer than most commands: they are imported when needed.
+if TYPE_CHECKING:
+    from anabranch.papers.model import Paper
+    from anabranch.papers.reproduction import Reproduction
+
+#: The papers, in their order.
+NAMES = ("mfvl", "stcp", "ee-mptcp", "mptcp-iot", "mpcoa")
 
 #: The name for every paper.
 ALL = "all"
@@ -29,11 +31,9 @@ ALL = "all"
 def reproduce(
     name: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help=f"{', '.join(paper.name for paper in PAPERS)}, or {ALL}."),
+        typer.Argument(metavar="PAPER", help=f"{', '.join(NAMES)}, or {ALL}."),
     ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and fewer points: minutes instead of hours.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer seeds and fewer points.")] = False,
     engine: Annotated[
         Engine,
         typer.Option(help="Where it is run; kernel: on both engines, with the verdicts side by side."),
@@ -55,8 +55,13 @@ def reproduce(
     """
     with reported():
         if engine is Engine.KERNEL:
+            from anabranch.cli.reproduce_kernel import on_kernel
+
             on_kernel(name, out, quick=quick, jobs=jobs, write=write, as_json=as_json)
             return
+        from anabranch.papers.document import replaced
+        from anabranch.papers.reproduction import draw
+
         papers = _named(name)
         text = _document(write, papers, quick=quick)
         reproductions = []
@@ -76,6 +81,8 @@ def reproduce(
 
 
 def _named(name: str) -> Sequence[Paper]:
+    from anabranch.papers import PAPERS
+
     if name == ALL:
         return PAPERS
     by_name = {paper.name: paper for paper in PAPERS}
@@ -88,6 +95,8 @@ def _named(name: str) -> Sequence[Paper]:
 
 def _document(write: Path | None, papers: Sequence[Paper], *, quick: bool) -> str:
     """Read the document before anything is run."""
+    from anabranch.papers.document import begin, end
+
     if write is None:
         return ""
     if quick:
@@ -99,12 +108,16 @@ def _document(write: Path | None, papers: Sequence[Paper], *, quick: bool) -> st
 
 
 def _reproduce(paper: Paper, out: Path, *, quick: bool, jobs: int | None) -> Reproduction:
-    total_s = simulated_s(paper.plan(quick))
+    from anabranch.papers import reproduction
+
+    total_s = reproduction.simulated_s(paper.plan(quick))
     with progress_bar(paper.name, 1, total_s) as progress:
-        return reproduce_paper(paper, out, quick=quick, jobs=jobs, progress=progress)
+        return reproduction.reproduce(paper, out, quick=quick, jobs=jobs, progress=progress)
 
 
 def _print(reproduction: Reproduction, plots: Path) -> None:
+    from anabranch.papers.document import score
+
     table = plain_table("id", "claim", "paper", "ours", "verdict", "why")
     for one in reproduction.claims:
         claim, outcome = one.claim, one.outcome

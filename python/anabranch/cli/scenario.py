@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,8 +67,14 @@ ClusterAddress = Annotated[
 
 
 def check_jobs(jobs: int | None, cluster: str | None) -> None:
-    """Refuse a number of runs at a time where a cluster decides about that."""
-    if cluster is not None and jobs is not None:
+    """Refuse an address without a port, and a number of runs at a time where a cluster decides about that."""
+    if cluster is None:
+        return
+    if re.fullmatch(r"(\w+://)?[^/\s]+:\d+", cluster) is None:
+        raise BadUsage(
+            f"--scheduler {cluster}: expected an address with a port, such as tcp://192.0.2.1:8786"
+        )
+    if jobs is not None:
         raise BadUsage("--jobs is for this machine; a cluster makes as many runs as its workers have threads")
 
 

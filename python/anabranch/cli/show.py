@@ -38,10 +38,10 @@ def figures_table(variants: Sequence[Variant], rows: Sequence[Row]) -> Table:
     """Return figures as a table: a column for each variant, and one for its difference to the first."""
     table = plain_table("", "figure")
     for variant in variants:
-        table.add_column(variant.label, justify="right")
+        table.add_column(variant.label, justify="right", overflow="fold")
     for variant in variants[1:]:
         title = "difference" if len(variants) == 2 else f"{variant.label}: difference"
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", overflow="fold")
     previous = None
     for row in rows:
         unit = scale_of(row.metric).unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,7 +111,9 @@ def _closest(done: Sweep, metrics: Sequence[str], cells: Sequence[Cell]) -> list
         found = [_rank(cell.subject) for cell in cells if cell.estimates[position] is not None]
         if not found:
             known = dict.fromkeys(figure.metric for figure in done.runs[0].figures)
-            raise BadUsage(f"--metric {metric}: no run has it; there are {', '.join(known)}")
+            nearest = difflib.get_close_matches(metric, known, n=1)
+            hint = f"did you mean {nearest[0]}? " if nearest else ""
+            raise BadUsage(f"--metric {metric}: no run has it; {hint}there are {', '.join(known)}")
         ranks.append(min(found))
     return ranks
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -84,8 +85,8 @@ def tune(
         if not 0 <= delta < 1:
             raise BadUsage(f"--delta {delta:g}: expected a share from 0 to below 1")
         check_jobs(jobs, scheduler)
-        if plot is not None and plot.suffix not in (".svg", ".pdf", ".png"):
-            raise BadUsage(f"--plot {plot}: expected a file name that ends in .svg, .pdf or .png")
+        if plot is not None:
+            _check_plot(plot)
         load_algorithm_files(algorithms)
         try:
             grid = Grid(
@@ -135,6 +136,17 @@ def _check_kernel(plan: Plan, scheduler: str | None) -> None:
     if plan.in_python:
         raise BadUsage(f"{' and '.join(plan.in_python)}: written in Python, for the simulator only")
     find()
+
+
+def _check_plot(path: Path) -> None:
+    """Refuse a file that could not be written when all runs are made."""
+    if path.suffix not in (".svg", ".pdf", ".png"):
+        raise BadUsage(f"--plot {path}: expected a file name that ends in .svg, .pdf or .png")
+    if path.is_dir():
+        raise BadUsage(f"--plot {path}: a directory; expected a file name")
+    folder = next(one for one in (path.parent, *path.parent.parents) if one.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise BadUsage(f"--plot {path}: cannot write in {folder}; choose another place")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -15,9 +15,6 @@ from anabranch.papers.model import Outcome, Verdict
 from anabranch.stats import Estimate
 from anabranch.units import number
 
-#: An interval that is narrower than this part of the value comes of rounding.
-ROUNDING = 1e-9
-
 
 @dataclass(frozen=True)
 class Unit:
@@ -43,8 +40,6 @@ class Unit:
             return "-"
         mean = (estimate.mean - self.less) * self.factor
         half_width = None if estimate.half_width is None else estimate.half_width * self.factor
-        if half_width is not None and half_width < ROUNDING * abs(mean):
-            half_width = 0.0
         shown = number(mean, half_width, signed=self.signed)
         return f"{shown} {self.name}".rstrip()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from anabranch.stats import Estimate, ratio
+from anabranch.stats import ROUNDING, Estimate, ratio
 from anabranch.tuning.grid import TuningError
 
 
@@ -32,7 +32,8 @@ def impact_factor(with_all: Sequence[float], without: Sequence[float]) -> Estima
     quotient = ratio(list(zip(with_all, without, strict=True)))
     if quotient is None:
         raise TuningError("nothing is delivered with all subflows: no impact factor follows")
-    return quotient._replace(mean=1 - quotient.mean)
+    factor = 1 - quotient.mean
+    return quotient._replace(mean=factor if abs(factor) > ROUNDING else 0.0)
 
 
 def used(factors: Mapping[str, float]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from anabranch.tuning.curves import smallest_within, value
 from anabranch.tuning.grid import Samples
 from anabranch.tuning.measure import FULL_MESH, PCDC, Measured, Target
 from anabranch.tuning.optimum import Choice, Regret, Tuning, next_of_grid, regrets, tune
+from anabranch.units import number
 
 #: Shares of the throughput that the trade-off is shown for.
 SHARES = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
@@ -116,7 +117,7 @@ def _sentences(measured: Measured, tuning: Tuning, costs: Sequence[Regret], delt
     lines.append(
         f"throughput {choice.mbit_per_s:.4g} Mbit/s {source}, {100 * delta:g} % or less below the largest, "
         f"{choice.largest_mbit_per_s:.4g} Mbit/s at {choice.largest_at_mib:.3g} MiB; measured with "
-        f"{grid.buffers_mib[at]:g} MiB: {seen.mean:.4g} ± {seen.half_width or 0.0:.2g} Mbit/s"
+        f"{grid.buffers_mib[at]:g} MiB: {number(seen.mean, seen.half_width)} Mbit/s"
     )
     lines += _remarks(measured, choice)
     share = estimate([100 * one.throughput_share for one in costs]).mean

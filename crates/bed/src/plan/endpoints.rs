@@ -2,10 +2,11 @@
 //!
 //! Endpoints are a host's, not a connection's, so that what happens to one happens to all connections of the host.
 
-use anabranch_scenario::model::{Action, Connection, Event, Hop, Protocol, Scenario};
+use anabranch_scenario::model::{Action, Connection, Event, Protocol, Scenario};
 
 use super::{
     Endpoint, EventPlan, Role,
+    individual::are_alike,
     layout::{Layout, refuse},
 };
 use crate::{BedError, Nanos};
@@ -119,13 +120,10 @@ impl Layout {
                 other.name, model.name, scenario.nodes[model.to].name
             )));
         }
-        if first == index {
+        if first == index || self.individual.contains(&model.from) {
             return Ok(None);
         }
         let other = &scenario.connections[first];
-        let ways = |model: &Connection| -> Vec<(Vec<Hop>, bool)> {
-            model.subflows.iter().map(|subflow| (subflow.hops.clone(), subflow.backup)).collect()
-        };
         if !of(scenario, other).eq(&of(scenario, model))
             || !events_of(scenario, first).eq(events_of(scenario, index))
         {
@@ -135,14 +133,11 @@ impl Layout {
                 other.name, model.name, scenario.nodes[model.from].name
             )));
         }
-        if ways(other) != ways(model)
-            || other.transport != model.transport
-            || other.ip_version != model.ip_version
-        {
+        if !are_alike(other, model) {
             return Err(refuse(format!(
-                "connections {} and {} both begin at node {} but differ in subflows, transport or IP version; the \
-                 kernel's path manager opens the same subflows for all connections of a host: give them nodes of \
-                 their own",
+                "connections {} and {} both begin at node {} but differ in subflows, transport or IP version, and have \
+                 [[event]], `start` or `announced`; the kernel's path manager, which these are for, opens the same \
+                 subflows for all connections of a host: give them nodes of their own",
                 other.name, model.name, scenario.nodes[model.from].name
             )));
         }

@@ -1,7 +1,7 @@
 //! Hosts, interfaces, addresses and paths of a scenario.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
@@ -11,7 +11,7 @@ use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffi
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, endpoints, refusals, relays,
+    Plan, endpoints, individual, refusals, relays,
     transport::{self, KernelTransport},
 };
 use crate::BedError;
@@ -46,7 +46,8 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     if let Some(what) = refusals::mechanics(scenario) {
         return Err(refuse(what));
     }
-    let mut layout = Layout { plan: Plan { seed, ..Plan::default() }, ..Layout::default() };
+    let individual = individual::nodes(scenario);
+    let mut layout = Layout { plan: Plan { seed, ..Plan::default() }, individual, ..Layout::default() };
     for (index, connection) in scenario.connections.iter().enumerate() {
         layout.connection(scenario, index, connection, seed, source)?;
     }
@@ -76,6 +77,8 @@ pub(super) struct Layout {
     pub(super) mptcp_clients: BTreeMap<usize, usize>,
     /// Nodes at which MPTCP connections are accepted, with the first of them.
     pub(super) mptcp_servers: BTreeMap<usize, usize>,
+    /// Nodes whose path manager is in user space.
+    pub(super) individual: BTreeSet<usize>,
     params: BTreeMap<String, (Vec<u32>, String)>,
 }
 
@@ -131,6 +134,7 @@ impl Layout {
             }
             None => self.paths(scenario, model, &transport)?,
         };
+        let joins = self.joins(model, &client_addresses);
         let start = model.traffic.start();
         let mut stream = Streams::new(seed).stream(&format!("start/{}", model.name));
         self.plan.connections.push(ConnectionPlan {
@@ -140,6 +144,7 @@ impl Layout {
             server_address,
             port: CONNECTION_PORTS + index as u16,
             paths,
+            joins,
             open_at: start.draw(|bound| stream.below(bound)),
             congestion,
             pacing: model.transport.pacing && model.protocol == Protocol::Tcp,
@@ -247,7 +252,11 @@ impl Layout {
         let last = *model.subflows[0].hops.last().expect("a path has hops");
         let server_at = self.interface(scenario, model.to, last, transport.mtu);
         let first_server_address = self.address(scenario, model.to, server_at, version, options, None)?;
-        let endpoints = endpoints::of(scenario, model);
+        let endpoints = if self.individual.contains(&model.from) {
+            vec![[None, None]; model.subflows.len()]
+        } else {
+            endpoints::of(scenario, model)
+        };
         let (mut addresses, mut paths) = (Vec::new(), Vec::new());
         for (number, subflow) in model.subflows.iter().enumerate() {
             let (first, last) = (subflow.hops[0], *subflow.hops.last().expect("a path has at least one hop"));
@@ -398,6 +407,10 @@ impl Layout {
         for ((node, name), (value, _)) in self.sysctls {
             let host = self.hosts[&node].index;
             self.plan.hosts[host].sysctls.push((name.to_owned(), value));
+        }
+        for node in self.individual {
+            let sysctls = &mut self.plan.hosts[self.hosts[&node].index].sysctls;
+            sysctls.push(("net.mptcp.pm_type".to_owned(), "1".to_owned()));
         }
         self.plan.algorithms =
             self.params.into_iter().map(|(name, (params, _))| Algorithm { name, params }).collect();

@@ -21,13 +21,6 @@ pub(super) fn mechanics(scenario: &Scenario) -> Option<String> {
             "connection {name}: Linux does not recover as Tahoe; expected recovery = \"newreno\", or the simulator"
         ));
     }
-    if let Some(transfer) = scenario.transfers.first() {
-        return Some(format!(
-            "transfer {}: the test bed has no file that several connections carry; give each a file of its own, or use the \
-             simulator",
-            transfer.name
-        ));
-    }
     scenario.connections.iter().filter(|flow| flow.protocol == Protocol::Mptcp).find_map(of_connection)
 }
 

@@ -7,8 +7,8 @@ use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::{model::Scenario, workload};
 
 use super::{
-    Options, director::Director, kernel_release, latencies, observe::Observer, relays, senders::Senders,
-    validity::lateness_bound,
+    Options, director::Director, joins::Joiner, kernel_release, latencies, observe::Observer, relays,
+    senders::Senders, transfers, validity::lateness_bound,
 };
 use crate::{
     BedError, Nanos, clock,
@@ -52,6 +52,7 @@ pub(super) fn run(
     let zero = clock::monotonic() + LEAD + LEAD_OF_CONNECTION * plan.connections.len() as Nanos;
     let (tap, capture) = options.capture.then(|| begin_capture(&plan, place.scratch)).transpose()?.unzip();
     let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
+    let joiner = Joiner::start(&plan, &lab.hosts)?;
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;
     let director = Director::start(&plan, &lab.hosts, zero)?;
     let mut observer = Observer::new(scenario, &plan, &lab.hosts)?;
@@ -61,15 +62,18 @@ pub(super) fn run(
         tell(due);
     }
     let events_late = director.map(Director::end).transpose()?;
+    let refused_joins = joiner.end()?;
     let verdict = observer.judge()?;
     let unopened = observer.unopened();
     let mut measured = observer.measurements();
     let outcomes = senders.end(scenario, &mut measured)?;
     latencies::add(scenario, &outcomes, &mut measured);
     relays::add(scenario, &outcomes, &mut measured);
+    transfers::add(scenario, &outcomes, &mut measured);
     let report = network.stop()?;
     let mut judge = Judge { invalid: verdict.invalid, notes: plan.notes.clone(), facts: BTreeMap::new() };
     judge.notes.extend(unopened);
+    judge.notes.extend(refused_joins);
     judge.network(&report, lateness_bound(scenario, &plan));
     judge.fact("processors_kept_awake", awake.processors() as f64);
     judge.devices(&plan, &lab.device_drops()?);

@@ -3,10 +3,12 @@
 mod attempt;
 mod director;
 mod hold;
+mod joins;
 mod latencies;
 mod observe;
 mod relays;
 mod senders;
+mod transfers;
 pub mod validity;
 
 pub use hold::hold;

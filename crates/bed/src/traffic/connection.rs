@@ -19,6 +19,7 @@ use nix::poll::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{
+    chunks::{self, Share},
     clock::{Stop, Wake},
     exchange::Exchange,
     state::ConnectionState,
@@ -36,6 +37,8 @@ pub(super) struct Task {
     /// Whether the opener says a byte before the other end may send.
     greets: bool,
     work: Work,
+    /// The transfer whose chunks it delivers.
+    delivers: Option<Share>,
 }
 
 /// What an end that sends does.
@@ -48,6 +51,7 @@ enum Work {
     },
     Source(Source),
     Exchange(Exchange),
+    Chunks(Share),
 }
 
 /// What the opener says so that the other end may send.
@@ -58,6 +62,7 @@ impl Task {
         plan: &ConnectionPlan,
         model: &model::Connection,
         carried_bytes: Option<u64>,
+        [share, delivers]: [Option<Share>; 2],
         duration: Nanos,
         streams: Streams,
     ) -> Self {
@@ -71,7 +76,8 @@ impl Task {
             Traffic::Telemetry(_) | Traffic::Request(_) => {
                 Work::Exchange(Exchange::new(model, end, streams).expect("these have answers"))
             }
-            Traffic::Flows(_) | Traffic::Transfer { .. } => unreachable!("there is no plan with it"),
+            Traffic::Transfer { .. } => Work::Chunks(share.expect("a transfer writes to it")),
+            Traffic::Flows(_) => unreachable!("there is no plan with it"),
         };
         Self {
             open_at: plan.open_at,
@@ -80,6 +86,7 @@ impl Task {
             direction: model.traffic.direction(),
             greets: model.protocol == model::Protocol::Mptcp && model.traffic.acceptor_speaks_first(),
             work,
+            delivers,
         }
     }
 
@@ -88,8 +95,11 @@ impl Task {
         self.direction == Direction::Both && !matches!(self.work, Work::Exchange(_))
     }
 
-    /// Notes the time if a file has just been read to its end.
+    /// Notes the time if a file has just been read to its end, or a chunk of one.
     pub(super) fn look_for_completion(&self, end: End<'_>, stop: &Stop) {
+        if let Some(share) = &self.delivers {
+            share.delivered(end.delivered_bytes(), stop.clock().now());
+        }
         let Work::Bulk { bytes: Some(bytes), .. } = self.work else { return };
         // Each way is counted before both are looked at, so that one of two readers finds the file complete.
         let is_whole = |of: End<'_>| of.delivered_bytes() >= bytes;
@@ -282,6 +292,7 @@ fn send(end: End<'_>, task: &Task, stop: &Stop) {
         Work::Bulk { bytes, stop_at } => transfer::write(end, *bytes, *stop_at, stop),
         Work::Source(source) => transfer::write_now_and_then(end, source, stop),
         Work::Exchange(exchange) => exchange.ask(end, stop),
+        Work::Chunks(share) => chunks::carry(end, share, stop),
     };
     let ended = written.and_then(|wake| {
         if wake == Wake::Stopped {

@@ -7,6 +7,7 @@
 //! What a user may notice: data that lie in the sender's buffer when an `ftp` stops are still sent, as by every
 //! application on a kernel.
 
+mod chunks;
 mod clock;
 mod connection;
 mod datagram;
@@ -29,6 +30,7 @@ use anabranch_scenario::model::{Scenario, Traffic};
 
 use self::clock::{Clock, Stop};
 pub use self::{
+    chunks::TransferOutcome,
     relay::RelayOutcome,
     schedule::Schedule,
     state::{ConnectionState, DatagramOutcome, DatagramState, Latency, Outcome},
@@ -41,6 +43,7 @@ pub struct Applications {
     connections: Arc<[ConnectionState]>,
     datagrams: Arc<[DatagramState]>,
     relays: Arc<[relay::RelayState]>,
+    transfers: Vec<Arc<chunks::TransferState>>,
     stop: Arc<Stop>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -54,6 +57,8 @@ pub struct Outcomes {
     pub datagrams: Vec<DatagramOutcome>,
     /// One per relay of the scenario.
     pub relays: Vec<RelayOutcome>,
+    /// One per transfer of the scenario.
+    pub transfers: Vec<TransferOutcome>,
 }
 
 impl Applications {
@@ -110,6 +115,7 @@ impl Applications {
             connections: connections.into(),
             datagrams: flows.clone().map(|(_, model)| DatagramState::new(model.packet_bytes)).collect(),
             relays: scenario.relays.iter().map(|_| relay::RelayState::default()).collect(),
+            transfers: scenario.transfers.iter().map(chunks::TransferState::new).map(Arc::new).collect(),
             stop: Arc::new(stop.map_err(BedError::system("making an eventfd"))?),
             threads: Vec::new(),
         };
@@ -136,10 +142,12 @@ impl Applications {
         scenario: &Scenario,
         streams: Streams,
     ) -> Result<(), BedError> {
+        let transfers = self.transfers.clone();
         let task = |index: usize| {
             let (plan, model) = (&plan.connections[index], &scenario.connections[index]);
             let carried_bytes = carried_bytes(scenario, index);
-            connection::Task::new(plan, model, carried_bytes, scenario.duration, streams)
+            let shares = chunks::shares(scenario, &transfers, index);
+            connection::Task::new(plan, model, carried_bytes, shares, scenario.duration, streams)
         };
         for index in 0..self.connections.len() {
             // What a relay reads it accepts, and what it writes to it opens.
@@ -198,6 +206,7 @@ impl Applications {
             connections: self.connections.iter().map(ConnectionState::outcome).collect(),
             datagrams: self.datagrams.iter().map(DatagramState::outcome).collect(),
             relays: self.relays.iter().map(relay::RelayState::outcome).collect(),
+            transfers: self.transfers.iter().map(|transfer| transfer.outcome()).collect(),
         }
     }
 

@@ -66,3 +66,22 @@ pub struct Run {
     pub summary: serde_json::Value,
     pub path: std::path::PathBuf,
 }
+
+impl Run {
+    /// A figure of the summary: its kind, as `connections`, then the names down to the metric.
+    #[track_caller]
+    pub fn figure(&self, kind: &str, path: &[&str]) -> f64 {
+        let found = path.iter().fold(&self.summary[kind], |within, name| &within[name]);
+        found.as_f64().unwrap_or_else(|| panic!("{kind} {path:?} is missing: {}", self.summary))
+    }
+
+    /// Nothing has gone wrong but, on a busy machine, the time.
+    #[track_caller]
+    pub fn assert_sound(&self) {
+        let environment = &self.manifest["environment"];
+        let invalid = environment["invalid"].as_array().expect("it is a list");
+        let reasons = invalid.iter().map(|reason| reason.as_str().expect("they are sentences"));
+        let serious: Vec<_> = reasons.filter(|reason| !reason.starts_with("the emulator was late")).collect();
+        assert!(serious.is_empty(), "{serious:#?}");
+    }
+}

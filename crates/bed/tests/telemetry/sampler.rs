@@ -60,6 +60,7 @@ fn plan() -> Plan {
         server_address: "10.0.9.1".parse().expect("three"),
         port: 5000,
         paths: vec![0, 2],
+        joins: Vec::new(),
         open_at: 0,
         congestion: "reno".into(),
         pacing: false,

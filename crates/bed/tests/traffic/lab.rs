@@ -184,6 +184,7 @@ pub fn plan(from: &str, to: &str) -> Plan {
         server_address: address(to),
         port: PORT,
         paths: Vec::new(),
+        joins: Vec::new(),
         open_at: 0,
         congestion: "reno".into(),
         pacing: false,

@@ -73,14 +73,22 @@ impl Facts {
             cgroup2: mounted(&mounts, "cgroup2"),
             missing_capabilities: missing_capabilities(&status),
             mptcp_enabled: text("proc/sys/net/mptcp/enabled").map(|value| value == "1"),
-            path_manager: text("proc/sys/net/mptcp/path_manager")
-                .or_else(|| text("proc/sys/net/mptcp/pm_type").map(|number| by_number(&number))),
+            path_manager: path_manager_in(root),
             managers: managers(&root.join("proc")),
             congestion: text("proc/sys/net/ipv4/tcp_congestion_control"),
             available_congestion: words("proc/sys/net/ipv4/tcp_available_congestion_control"),
             memlock_bytes: text("proc/self/limits").as_deref().and_then(memlock),
         }
     }
+}
+
+/// Who manages connections that begin now, by the files under `root`; unknown before Linux 5.19.
+pub(crate) fn path_manager_in(root: &Path) -> Option<String> {
+    let text = |name: &str| {
+        let text = fs::read_to_string(root.join("proc/sys/net/mptcp").join(name)).ok()?;
+        Some(text.trim().to_owned())
+    };
+    text("path_manager").or_else(|| text("pm_type").map(|number| by_number(&number)))
 }
 
 /// `net.mptcp.pm_type` in the words of its successor.

@@ -8,6 +8,8 @@ mod facts;
 use serde::Serialize;
 
 pub use facts::Facts;
+#[cfg(feature = "agent")]
+pub(crate) use facts::path_manager_in;
 
 /// As `anabranch_kernel::OLDEST_RELEASE`, which is not there without the feature `cc`.
 const OLDEST_RELEASE: (u32, u32) = (6, 4);

@@ -7,7 +7,9 @@ pub(super) const HEADER: usize = 16;
 
 const NAME: u16 = 3;
 const MTU: u16 = 4;
-const END: usize = 5;
+/// `struct rtnl_link_stats64`: packets received and sent, then bytes received and sent.
+const STATISTICS: u16 = 23;
+const END: usize = 24;
 
 /// An interface of the network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Link {
     pub is_loopback: bool,
     /// Longest packet in bytes, if the message says.
     pub mtu: Option<u32>,
+    /// Bytes received and sent since the link is there, if the message says.
+    pub carried_bytes: Option<u64>,
 }
 
 /// None if the message is about something else, as the port of a bridge.
@@ -47,5 +51,11 @@ pub(super) fn read(body: &[u8]) -> Result<Option<Link>, Malformed> {
         is_running: has(libc::IFF_RUNNING),
         is_loopback: has(libc::IFF_LOOPBACK),
         mtu: attributes.u32(MTU)?,
+        carried_bytes: attributes.bytes(STATISTICS).and_then(carried_bytes),
     }))
+}
+
+fn carried_bytes(statistics: &[u8]) -> Option<u64> {
+    let number = |at: usize| Some(u64::from_ne_bytes(statistics.get(at..at + 8)?.try_into().ok()?));
+    Some(number(16)?.wrapping_add(number(24)?))
 }

@@ -38,7 +38,13 @@ fn of_route(family: u8, prefix_length: u8, table: u8, kind: u8, flags: u32) -> V
 
 #[test]
 fn a_link_is_up_in_three_ways() {
-    let named = || Writer::default().bytes(3, b"wwan0\0").u32(4, 1430).bytes(61, &[1, 2, 3]);
+    let mut statistics = [0; 200];
+    statistics[16] = 7;
+    statistics[24] = 5;
+    let named = || {
+        let named = Writer::default().bytes(3, b"wwan0\0").u32(4, 1430);
+        named.bytes(23, &statistics).bytes(61, &[1, 2, 3])
+    };
     let link = Link {
         index: 3,
         name: "wwan0".to_owned(),
@@ -47,6 +53,7 @@ fn a_link_is_up_in_three_ways() {
         is_running: true,
         is_loopback: false,
         mtu: Some(1430),
+        carried_bytes: Some(12),
     };
     assert_eq!(event(16, &of_link(0, 0x1_1043), named()), Event::LinkChanged(link.clone()));
     let dark = Link { is_lower_up: false, is_running: false, ..link.clone() };

@@ -19,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// # Panics
 /// Instead of skipping, if `ANABRANCH_REQUIRE` lists `bed`.
 pub fn skip(test: &str) -> bool {
-    let as_root = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-netlink";
+    let as_root = concat!("sudo -E env PATH=\"$PATH\" cargo test -p ", env!("CARGO_PKG_NAME"));
     let (why, enable) = if !nix::unistd::geteuid().is_root() {
         ("needs root", as_root)
     } else if !may_make_namespaces() {

@@ -5,10 +5,11 @@
 //! so that the simulator and a device run the same code. All arithmetic is of integers but for `energy`'s model.
 //!
 //! A path is a candidate: a pair of addresses over which a subflow may be opened, whether there is one or not. The list
-//! of paths keeps its order and length while a connection lives; the first path is the one that opens it.
+//! of paths keeps its order while a connection lives and may grow at its end, when a host gets a further address; the first
+//! path is the one that opens it.
 //!
-//! Left out, and who could notice: MP_FAIL and checksums; addresses that come and go by name (a host that gets a
-//! new address begins a new list); and what the peer's path manager does, which may close or re-rank subflows by itself.
+//! Left out, and who could notice: MP_FAIL and checksums; addresses that go for good (their paths stay in the list, without a
+//! link); and what the peer's path manager does, which may close or re-rank subflows by itself.
 
 mod cost;
 mod dedicated;

@@ -42,10 +42,13 @@ pub(super) fn path(number: u32) -> Path {
     Path { local: number, remote: number, known: true, link_up: true, ..Path::default() }
 }
 
+fn with_link(seen: Path) -> Link {
+    Link { seen, silent: false, rate_bps: 1_000_000, next: None }
+}
+
 impl Host {
     /// The first path is open, the others are not.
     pub(super) fn new(info: &PathManagerInfo, values: &[u64], paths: Vec<Path>) -> Self {
-        let with_link = |seen| Link { seen, silent: false, rate_bps: 1_000_000, next: None };
         let mut host = Self {
             now: 0,
             links: paths.into_iter().map(with_link).collect(),
@@ -61,6 +64,12 @@ impl Host {
         host.links[0].seen.state = State::Established;
         host.look();
         host
+    }
+
+    /// A path that was not there at the beginning.
+    pub(super) fn add(&mut self, path: Path) {
+        self.links.push(with_link(path));
+        self.look();
     }
 
     pub(super) fn answering(&self) -> usize {

@@ -52,6 +52,17 @@ fn nothing_is_opened_before_the_connection_may_have_further_subflows() {
 }
 
 #[test]
+fn a_path_that_comes_later_is_opened_as_if_it_had_been_there() {
+    for info in super::PATH_MANAGERS.iter().filter(|info| !["default", "ndiffports"].contains(&info.name)) {
+        let mut host = Host::new(info, &info.defaults(), vec![path(0), path(1)]);
+        host.run_until(10 * S);
+        host.add(path(2));
+        host.run_until(20 * S);
+        assert_eq!(host.links[2].seen.state, State::Established, "{}", info.name);
+    }
+}
+
+#[test]
 fn fullmesh_of_two_by_two_adds_the_three_other_pairs_by_remote_then_local_address() {
     // D2: local {A, B}, remote {X, Y}, initial A-X: adds B-X, A-Y, B-Y. The list is in another order.
     let pair = |local, remote| Path { local, remote, ..path(0) };

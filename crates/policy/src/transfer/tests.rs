@@ -50,6 +50,30 @@ fn h3_three_workers_have_a_third_each_and_then_take_from_the_end_of_the_largest_
 }
 
 #[test]
+fn a_run_is_what_single_claims_of_one_source_would_give() {
+    let mut distributor = Distributor::new(file(10), 2);
+    assert_eq!(distributor.claim_run(0, 3), Some(0..3));
+    assert_eq!(distributor.claim_run(1, 3), Some(7..10), "from the end, though its bytes are sent upwards");
+    assert_eq!(distributor.claim_run(1, 2), Some(5..7));
+    distributor.failed(0);
+    assert_eq!(distributor.claim_run(1, 9), Some(0..3), "what was given back, and no more");
+    assert_eq!(distributor.claim_run(0, 9), Some(3..5));
+    assert_eq!((distributor.claim_run(0, 1), distributor.unclaimed()), (None, 0));
+    assert_eq!(distributor.held(1).collect::<Vec<_>>(), [9, 8, 7, 6, 5, 0, 1, 2]);
+    assert_eq!((distributor.claims(), distributor.claimed_again()), (13, 3));
+}
+
+#[test]
+fn a_run_ends_before_what_has_arrived() {
+    let mut arrived = Bitmap::new(6);
+    arrived.insert(2);
+    let mut distributor = Distributor::resume(file(6), 1, arrived);
+    assert_eq!(distributor.claim_run(0, 6), Some(0..2));
+    assert_eq!(distributor.claim_run(0, 6), Some(3..6));
+    assert_eq!(distributor.claim_run(0, 6), None);
+}
+
+#[test]
 fn what_a_failed_worker_held_goes_first_and_to_whoever_asks() {
     let mut distributor = Distributor::new(file(6), 2);
     assert_eq!(claims(&mut distributor, &[0, 0, 1]), [Some(0), Some(1), Some(5)]);

@@ -1,0 +1,22 @@
+//! The agent: a path manager in user space for the connections that this machine opens.
+//!
+//! [`Config`] says which interfaces may be used, and which policy of `anabranch_policy::paths` decides for which connections: the same
+//! code that the simulator runs. [`run`] shows the policies what the kernel lists and carries out what they decide.
+
+mod act;
+mod claim;
+mod config;
+mod control;
+mod ledger;
+mod log;
+mod managed;
+mod network;
+mod quantity;
+mod report;
+mod run;
+mod schema;
+
+pub use config::{Config, ConnectionRule, InterfaceRule, Policy, Role};
+pub use control::why;
+pub use run::run;
+pub use schema::schema;

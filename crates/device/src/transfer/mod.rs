@@ -1,0 +1,80 @@
+//! `anabranchd send`, `receive` and `keygen`: arguments, and what is printed.
+
+pub(crate) mod keygen;
+pub(crate) mod receive;
+pub(crate) mod send;
+mod size;
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anabranch_device::DeviceError;
+use anabranch_transfer::{
+    Stop,
+    memory::TooLittle,
+    path::PathError,
+    security::{Identity, IdentityError},
+};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+/// Where a receiver listens unless told otherwise: a port that nobody has registered with IANA.
+pub(crate) const PORT: u16 = 7427;
+
+/// The key of this user, unless another is named.
+fn key_path(named: Option<PathBuf>) -> Result<PathBuf, DeviceError> {
+    let folder = |variable: &str, below: &str| {
+        std::env::var_os(variable)
+            .filter(|value| !value.is_empty())
+            .map(|value| Path::new(&value).join(below))
+    };
+    let default = || folder("XDG_CONFIG_HOME", "anabranch").or_else(|| folder("HOME", ".config/anabranch"));
+    named.or_else(|| default().map(|folder| folder.join("transfer.key"))).ok_or_else(|| {
+        DeviceError::Input("there is no home to keep a key in; name a file with --key".to_owned())
+    })
+}
+
+/// Reads the key, or says how to make one.
+fn read_key(named: Option<PathBuf>) -> Result<Identity, DeviceError> {
+    let path = key_path(named)?;
+    Identity::read(&path).map_err(|error| match error {
+        IdentityError::File { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
+            DeviceError::Input(format!("{path}: there is no key; `anabranchd keygen` makes one"))
+        }
+        error => DeviceError::Input(error.to_string()),
+    })
+}
+
+/// A flag that SIGINT and SIGTERM raise. The second of them ends the process at once.
+fn stop_on_signals() -> Result<Stop, DeviceError> {
+    let stop = Stop::new();
+    for signal in [SIGINT, SIGTERM] {
+        let twice = signal_hook::flag::register_conditional_shutdown(signal, INTERRUPTED.into(), stop.flag());
+        twice
+            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
+            .map_err(DeviceError::system("catching signals"))?;
+    }
+    Ok(stop)
+}
+
+/// Exit code of a command that a signal has ended.
+const INTERRUPTED: u8 = 130;
+
+/// Says something that is not the result.
+fn say(line: &str) {
+    // A reader that has gone is no error of ours.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+fn path_error(error: PathError) -> DeviceError {
+    match error {
+        PathError::NoInterface { .. } | PathError::NoAddress { .. } => DeviceError::Input(error.to_string()),
+        PathError::Socket { what, source } => DeviceError::System { what, source },
+        error => DeviceError::Refused(error.to_string()),
+    }
+}
+
+fn too_little(error: TooLittle) -> DeviceError {
+    DeviceError::Input(format!("--memory: {error}"))
+}

@@ -1,0 +1,127 @@
+//! What the tests of `path` and `agent` share: namespaces, a connection over the first link, and the command inside.
+
+// Every test binary compiles this module and uses a part of it.
+#![allow(dead_code, unreachable_pub)]
+
+pub mod agent;
+#[path = "../../../netlink/tests/common/mod.rs"]
+pub mod common;
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{Ipv4Addr, SocketAddr},
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use common::{
+    PATIENCE,
+    lab::{Lab, Namespace, SERVER},
+};
+use serde_json::Value;
+use socket2::{Domain, Protocol, Socket, Type};
+
+pub const PORT: u16 = 5001;
+
+/// A connection of the lab's first link.
+pub struct Conversation {
+    pub client: Socket,
+    pub server: Socket,
+    _listener: Socket,
+}
+
+pub fn socket(family: Domain) -> Socket {
+    let socket = Socket::new(family, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+    socket
+}
+
+impl Conversation {
+    pub fn open(lab: &Lab) -> Self {
+        Self::from(lab, Domain::IPV4)
+    }
+
+    /// The client's socket is of this family; they speak IPv4.
+    pub fn from(lab: &Lab, family: Domain) -> Self {
+        // The wildcard, for joins to further addresses of the server are for this listener too.
+        let listener = lab.server.enter(|| {
+            let listener = socket(Domain::IPV4);
+            listener.bind(&SocketAddr::from(([0, 0, 0, 0], PORT)).into()).expect("the port is free");
+            listener.listen(1).expect("it can listen");
+            listener
+        });
+        let client = lab.client.enter(|| {
+            let client = socket(family);
+            let server = Ipv4Addr::from(SERVER);
+            let end = match family {
+                Domain::IPV4 => SocketAddr::from((server, PORT)),
+                _ => SocketAddr::from((server.to_ipv6_mapped(), PORT)),
+            };
+            client.connect(&end.into()).expect("the server is reachable");
+            client
+        });
+        let (server, _) = listener.accept().expect("the client has connected");
+        server.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        let conversation = Self { client, server, _listener: listener };
+        conversation.speak();
+        conversation
+    }
+
+    /// A byte each way.
+    pub fn speak(&self) {
+        for (mut from, mut to) in [(&self.client, &self.server), (&self.server, &self.client)] {
+            from.write_all(b"!").expect("the connection is open");
+            to.read_exact(&mut [0]).expect("the byte arrives in time");
+        }
+    }
+}
+
+/// The command in a namespace, not yet started.
+pub fn daemon(namespace: &Namespace, arguments: &str) -> Command {
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &namespace.name, env!("CARGO_BIN_EXE_anabranchd")]);
+    command.args(arguments.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Exit code, and what it printed and complained of.
+pub fn run(namespace: &Namespace, arguments: &str) -> (i32, String, String) {
+    let output = daemon(namespace, arguments).output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it speaks UTF-8");
+    (output.status.code().expect("it was not killed"), text(output.stdout), text(output.stderr))
+}
+
+/// Runs it, and it must succeed; returns what it printed.
+pub fn done(namespace: &Namespace, arguments: &str) -> String {
+    let (code, out, err) = run(namespace, arguments);
+    assert_eq!(code, 0, "anabranchd {arguments}: {out} {err}");
+    out
+}
+
+/// What `path show --json` prints.
+pub fn shown(namespace: &Namespace) -> Value {
+    serde_json::from_str(&done(namespace, "path show --json")).expect("it is JSON")
+}
+
+/// The subflows of the only connection, of those that are established.
+pub fn subflows(namespace: &Namespace) -> Vec<Value> {
+    let shown = shown(namespace);
+    let connections = shown["connections"].as_array().expect("an array");
+    let all = connections.iter().flat_map(|connection| connection["subflows"].as_array().expect("an array"));
+    all.filter(|subflow| subflow["state"] == "established").cloned().collect()
+}
+
+/// What `look` gives once it gives something.
+///
+/// # Panics
+/// If it does not within ten seconds.
+pub fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..500 {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("not within ten seconds: {what}");
+}

@@ -1,0 +1,352 @@
+//! `anabranchd send` and `receive` across network namespaces: killed at random points, with links that die. Whatever happens, the file arrives
+//! whole, or the command fails and the same command goes on.
+
+// The tests of other crates use the rest of it.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../kernel/tests/common/lab.rs"]
+mod lab;
+
+use std::{
+    fs,
+    io::Write as _,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use lab::{Lab, Namespace};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+
+const GRAIN: u64 = 16 << 10;
+const PORT: u16 = 7427;
+const ADDRESSES: [&str; 4] = ["10.77.1.1", "10.77.2.1", "10.77.1.2", "10.77.2.2"];
+
+/// Namespaces and processors are the machine's.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct Random(u64);
+
+impl Random {
+    fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.word() % limit
+    }
+}
+
+/// Whether to skip a test because this machine cannot run it; says why and what would enable it.
+fn skip(test: &str) -> bool {
+    let as_root = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-device";
+    let may_make_namespaces = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or("0");
+        let effective = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
+        [12, 21].iter().all(|capability| effective >> capability & 1 == 1)
+    };
+    let (why, enable) = if !nix::unistd::Uid::effective().is_root() {
+        ("needs root", as_root)
+    } else if !may_make_namespaces() {
+        ("root lacks CAP_NET_ADMIN or CAP_SYS_ADMIN", "run it outside of the container")
+    } else if !Path::new("/proc/sys/net/mptcp/enabled").exists() {
+        ("this kernel has no Multipath TCP", "boot a kernel with CONFIG_MPTCP=y")
+    } else if Command::new("ip").arg("-V").output().is_err() {
+        ("there is no ip(8)", "apt-get install iproute2")
+    } else {
+        return false;
+    };
+    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
+    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
+    let line = format!("SKIPPED: {test}: {why}; enable with: {enable}\n");
+    std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
+    true
+}
+
+/// A process of ours, ended with the value.
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(self.0.id().try_into().expect("process numbers are small"));
+        // It may have ended by itself in the same moment.
+        let _ = kill(pid, signal);
+    }
+
+    /// Its exit code, if it ends in time; none if a signal has ended it.
+    fn end(&mut self) -> Option<i32> {
+        for _ in 0..1200 {
+            if let Some(status) = self.0.try_wait().expect("it is ours") {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("it does not end");
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Namespaces, folders and keys.
+struct Place {
+    lab: Lab,
+    folder: tempfile::TempDir,
+    fingerprints: [String; 2],
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let lab = Lab::unshaped();
+        for (link, address) in [(1, ADDRESSES[2]), (2, ADDRESSES[3])] {
+            lab.client.ip(&format!("addr add {address}/24 dev c{link}"));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("in")).unwrap();
+        let fingerprints = ["sender", "receiver"].map(|role| {
+            let said = output(anabranchd().arg("keygen").arg("--key").arg(folder.path().join(role)));
+            String::from_utf8(said.stdout).unwrap().trim().to_owned()
+        });
+        Self { lab, folder, fingerprints, _turn: turn }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn inside(&self, namespace: &Namespace) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &namespace.name, env!("CARGO_BIN_EXE_anabranchd")]);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+    }
+
+    fn receive(&self, is_secret: bool, more: &str) -> Running {
+        let mut command = self.inside(&self.lab.server);
+        command.arg("receive").arg("--dir").arg(self.file("in")).args(["--listen", "0.0.0.0:7427"]);
+        match is_secret {
+            true => command.arg("--key").arg(self.file("receiver")).args(["--trust", &self.fingerprints[0]]),
+            false => command.arg("--plaintext"),
+        };
+        let child = command.args(more.split_whitespace()).stdout(Stdio::null()).spawn().unwrap();
+        let mut running = Running(child);
+        for _ in 0..400 {
+            let listens = self.lab.server.read_net("tcp").contains(&format!(":{PORT:04X} 00000000:0000 0A"));
+            if listens {
+                return running;
+            }
+            assert_eq!(running.0.try_wait().unwrap(), None, "it cannot listen");
+            thread::sleep(Duration::from_millis(25));
+        }
+        panic!("it does not listen");
+    }
+
+    fn send(&self, name: &str, is_secret: bool, more: &str) -> Command {
+        let mut command = self.inside(&self.lab.client);
+        command.arg("send").arg(self.file(name)).arg("10.78.0.2").arg("--json");
+        match is_secret {
+            true => command.arg("--key").arg(self.file("sender")).args(["--peer", &self.fingerprints[1]]),
+            false => command.arg("--plaintext"),
+        };
+        command.args(more.split_whitespace());
+        command
+    }
+
+    /// Whether what has arrived is what was sent, and nothing else is left in the folder.
+    fn check(&self, name: &str, what: &str) {
+        let [sent, received] = [self.file(name), self.file("in").join(name)].map(|path| hash(&path));
+        assert_eq!(sent, received, "{what}");
+        let left: Vec<_> =
+            fs::read_dir(self.file("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [name], "{what}");
+        fs::remove_file(self.file("in").join(name)).unwrap();
+    }
+}
+
+fn anabranchd() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_anabranchd"))
+}
+
+fn output(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    output
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn hash(path: &Path) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    std::io::copy(&mut fs::File::open(path).unwrap(), &mut hasher).unwrap();
+    hasher.finalize()
+}
+
+fn write_noise(path: &Path, bytes: u64, seed: u64) {
+    let mut reader = blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof();
+    let mut data = vec![0; usize::try_from(bytes).unwrap()];
+    reader.fill(&mut data);
+    fs::write(path, data).unwrap();
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |text| text.parse().expect("it is a number"))
+}
+
+#[test]
+fn whoever_is_killed_and_when_the_file_arrives_whole_in_the_end() {
+    if skip("whoever_is_killed_and_when_the_file_arrives_whole_in_the_end") {
+        return;
+    }
+    let place = Place::new();
+    let (cases, first) = (number("ANABRANCH_TRANSFER_CASES", 6), number("ANABRANCH_TRANSFER_SEED", 1));
+    let (mut kills, mut resumed) = (0, 0);
+    for seed in first..first + cases {
+        let mut random = Random(seed);
+        let bytes = match random.below(8) {
+            0 => [0, 1, GRAIN - 1, GRAIN, GRAIN + 1][random.below(5) as usize],
+            _ => 1 + random.below(12 << 20),
+        };
+        let name = format!("case-{seed}");
+        write_noise(&place.file(&name), bytes, seed);
+        let paths = 1 + random.below(4) as usize;
+        let mut sending: String =
+            ADDRESSES[..paths].iter().map(|address| format!(" --via {address}")).collect();
+        let is_secret = random.below(2) == 0;
+        // A journal is written once a second or every 8 MiB: some transfers last longer than that, others do not.
+        let rate = [2, 8, 64][random.below(3) as usize];
+        let receiving = format!("--max-rate {rate}M");
+        if random.below(3) == 0 {
+            sending += " --memory 512K";
+        }
+        let what = format!(
+            "ANABRANCH_TRANSFER_SEED={seed}: {bytes} bytes, {sending}, {receiving}, secret {is_secret}"
+        );
+        let mut receiver = place.receive(is_secret, &receiving);
+        let mut kills_left = 1 + random.below(3);
+        let mut sender = Running(place.send(&name, is_secret, &sending).spawn().unwrap());
+        let code = loop {
+            if kills_left == 0 {
+                break sender.end();
+            }
+            thread::sleep(Duration::from_millis(random.below(900)));
+            kills_left -= 1;
+            kills += 1;
+            match random.below(3) {
+                0 => {
+                    receiver.signal(Signal::SIGKILL);
+                    receiver.end();
+                    receiver = place.receive(is_secret, &receiving);
+                    continue;
+                }
+                1 => sender.signal(Signal::SIGKILL),
+                _ => sender.signal(Signal::SIGINT),
+            }
+            let code = sender.end();
+            assert!(matches!(code, None | Some(0 | 130)), "{what}: {code:?}");
+            sender = Running(place.send(&name, is_secret, &sending).spawn().unwrap());
+        };
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut sender.0.stdout.take().unwrap(), &mut said).unwrap();
+        assert_eq!(code, Some(0), "{what}: {said}");
+        let outcome: Value =
+            serde_json::from_str(&said).unwrap_or_else(|error| panic!("{what}: {error}: {said}"));
+        resumed += u64::from(outcome["files"][0]["resumed_bytes"].as_u64().unwrap() > 0);
+        place.check(&name, &what);
+        fs::remove_file(place.file(&name)).unwrap();
+    }
+    let line = format!("{cases} cases, {kills} kills, {resumed} of them resumed or already there\n");
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_path_that_dies_costs_only_what_was_under_way_and_all_paths_may_die_and_return() {
+    if skip("a_path_that_dies_costs_only_what_was_under_way_and_all_paths_may_die_and_return") {
+        return;
+    }
+    let place = Place::new();
+    let bytes = 12 << 20;
+    write_noise(&place.file("large"), bytes, 1);
+    let _receiver = place.receive(true, "--max-rate 4M");
+    let mut sender = Running(place.send("large", true, "--timeout 3").spawn().unwrap());
+    thread::sleep(Duration::from_millis(800));
+    place.lab.client.ip("link set c2 down");
+    thread::sleep(Duration::from_millis(800));
+    place.lab.client.ip("link set c1 down");
+    thread::sleep(Duration::from_secs(6));
+    // Routes go with the link, and do not come back with it.
+    place.lab.client.ip("link set c1 up");
+    place.lab.client.ip("route add default via 10.77.1.254 dev c1 table 1");
+    place.lab.client.ip("route add default via 10.77.1.254 dev c1");
+    let code = sender.end();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut sender.0.stdout.take().unwrap(), &mut said).unwrap();
+    assert_eq!(code, Some(0), "{said}");
+    let outcome: Value = serde_json::from_str(&said).unwrap();
+    let paths = outcome["paths"].as_array().unwrap();
+    assert_eq!(paths.iter().map(|path| path["name"].as_str().unwrap()).collect::<Vec<_>>(), ["c1", "c2"]);
+    assert!(paths.iter().all(|path| path["arrived_bytes"].as_u64().unwrap() > 0), "{said}");
+    let connections = |path: usize| paths[path]["connections"].as_u64().unwrap();
+    assert!(connections(0) >= 2 && connections(1) == 1, "the first came back, the second could not: {said}");
+    place.check("large", "two links that die");
+}
+
+#[test]
+fn a_large_file_with_holes_arrives_whole_over_both_links_with_little_memory() {
+    if skip("a_large_file_with_holes_arrives_whole_over_both_links_with_little_memory") {
+        return;
+    }
+    let place = Place::new();
+    let bytes = 200 << 20;
+    let file = fs::File::create(place.file("holes")).unwrap();
+    file.set_len(bytes).unwrap();
+    for at in [0, 70 << 20, bytes - 5] {
+        file.write_all_at(b"noise", at).unwrap();
+    }
+    let mut receiver = place.receive(true, "--memory 1M --once");
+    let said = output(&mut place.send("holes", true, "--memory 256K"));
+    let outcome = json(&said);
+    assert_eq!(outcome["files"][0]["blake3"], hash(&place.file("holes")).to_hex().as_str());
+    assert!(
+        outcome["paths"].as_array().unwrap().iter().all(|path| path["transport"] == "MPTCP"),
+        "{outcome}"
+    );
+    assert_eq!(receiver.end(), Some(0), "the sender has left");
+    place.check("holes", "a large file with holes");
+}
+
+#[test]
+fn without_multipath_tcp_the_sender_takes_tcp_and_says_so() {
+    if skip("without_multipath_tcp_the_sender_takes_tcp_and_says_so") {
+        return;
+    }
+    let place = Place::new();
+    write_noise(&place.file("a"), 300_000, 1);
+    let _receiver = place.receive(false, "");
+    place.lab.client.run("sysctl", "-qw net.mptcp.enabled=0");
+    let said = output(place.send("a", false, "").stderr(Stdio::piped()));
+    let outcome = json(&said);
+    assert!(outcome["paths"].as_array().unwrap().iter().all(|path| path["transport"] == "TCP"), "{outcome}");
+    let errors = String::from_utf8(said.stderr).unwrap();
+    assert!(errors.contains("c1: this kernel has no Multipath TCP"), "{errors}");
+    place.check("a", "plain TCP");
+}

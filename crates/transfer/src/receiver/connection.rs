@@ -1,0 +1,342 @@
+//! One connection of a sender.
+
+use std::{
+    collections::BTreeMap,
+    net::{SocketAddr, TcpStream},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use super::{
+    Count, Event, Shared,
+    folder::Refusal,
+    incoming::{Finish, Incoming},
+    shown,
+    store::Offered,
+};
+use crate::{
+    channel::{Channel, ChannelError, Incoming as Said},
+    clock,
+    security::Fingerprint,
+    wire::{
+        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Malformed, Offer, Place, Problem, VERSION, Welcome,
+        chunk_place,
+    },
+};
+
+/// Files that a connection may have offered and not finished.
+const FILES_MAX: usize = 256;
+/// Files of a connection in all: its sender opens another one for more.
+const NUMBERS_MAX: usize = 1 << 20;
+/// Verified files that wait to be made permanent together.
+const FINISHED_MAX: usize = 128;
+
+/// How a connection ends that does not end with the sender's farewell.
+enum End {
+    /// Something is wrong with it; the sender cannot be told.
+    Channel(ChannelError),
+    /// The sender is told why.
+    Told(Problem),
+}
+
+impl From<ChannelError> for End {
+    fn from(error: ChannelError) -> Self {
+        match error {
+            ChannelError::Malformed(Malformed(what)) => Self::protocol(what),
+            error => Self::Channel(error),
+        }
+    }
+}
+
+impl End {
+    fn protocol(what: &str) -> Self {
+        Self::Told(Problem::new(Code::Protocol, None, what))
+    }
+}
+
+/// What a number of a file stands for on this connection.
+enum Slot {
+    /// It is being received.
+    Open(Arc<Incoming>),
+    /// It was there when it was offered, or is by now.
+    There,
+    /// It is not taken; what comes of it is thrown away.
+    Refused,
+}
+
+struct Session<'a> {
+    shared: &'a Shared,
+    channel: Channel,
+    who: Option<Fingerprint>,
+    files: BTreeMap<u32, Slot>,
+    /// Files with the right hash that have no name yet.
+    finished: Vec<(u32, Arc<Incoming>)>,
+    piece: Vec<u8>,
+}
+
+/// Serves a connection to its end.
+pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, stranger: Count<'_>) {
+    let limits = &shared.receiver.limits;
+    let _ = socket.set_nodelay(true);
+    let tls = shared.receiver.security.as_ref().map(|(tls, _)| tls.connection());
+    let Ok(mut channel) =
+        Channel::new(socket, tls, shared.receiver.piece_bytes, shared.stop.clone(), limits.silence)
+    else {
+        return;
+    };
+    channel.set_deadline(Some(clock::now() + limits.introduction));
+    let (who, _known) = match introduce(shared, &mut channel) {
+        Ok(known) => known,
+        Err(end) => {
+            let why = tell(&mut channel, end);
+            channel.close();
+            return shared.tell(Event::Closed { peer, why: Some(why), was_let_in: false });
+        }
+    };
+    drop(stranger);
+    channel.set_deadline(None);
+    shared.tell(Event::Connected { peer, who });
+    let piece = vec![0; shared.receiver.piece_bytes];
+    let (files, finished) = (BTreeMap::new(), Vec::new());
+    let mut session = Session { shared, channel, who, files, finished, piece };
+    let why = session.run().err().map(|end| tell(&mut session.channel, end));
+    for slot in session.files.values() {
+        if let Slot::Open(file) = slot {
+            shared.store.leave(file);
+        }
+    }
+    shared.store.exit(who);
+    session.channel.close();
+    shared.tell(Event::Closed { peer, why, was_let_in: true });
+}
+
+/// Tells the sender why the connection ends, if that can be done. The reason, for people.
+fn tell(channel: &mut Channel, end: End) -> String {
+    match end {
+        End::Channel(error) => error.to_string(),
+        End::Told(problem) => {
+            channel.set_deadline(Some(clock::now() + Duration::from_secs(1)));
+            // It may not listen; it finds out by itself then.
+            let _ = channel.send_frame(&Frame::Error(problem.clone()));
+            problem.text
+        }
+    }
+}
+
+/// Who is it, and is it let in?
+fn introduce<'a>(shared: &'a Shared, channel: &mut Channel) -> Result<(Option<Fingerprint>, Count<'a>), End> {
+    let who = channel.handshake()?;
+    let Said::Frame(Frame::Hello(hello)) = channel.receive_frame()? else {
+        return Err(End::protocol("a connection begins with HELLO"));
+    };
+    if hello.version != VERSION {
+        let text = format!("this receiver speaks version {VERSION} of the protocol");
+        return Err(End::Told(Problem::new(Code::Version, None, &text)));
+    }
+    if let (Some((_, admission)), Some(who)) = (&shared.receiver.security, who)
+        && !admission.lets_in(who, hello.token.as_ref())
+    {
+        let text = format!("the receiver does not trust {who}");
+        return Err(End::Told(Problem::new(Code::NotTrusted, None, &text)));
+    }
+    let limits = &shared.receiver.limits;
+    let busy = || End::Told(Problem::new(Code::Busy, None, "too many connections"));
+    let known = Count::new(&shared.known, limits.all_connections).ok_or_else(busy)?;
+    if !shared.store.enter(who, limits.connections) {
+        return Err(busy());
+    }
+    let welcome = Frame::Welcome(Welcome { version: VERSION, connections: limits.connections });
+    if let Err(error) = channel.send_frame(&welcome) {
+        shared.store.exit(who);
+        return Err(error.into());
+    }
+    Ok((who, known))
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> Result<(), End> {
+        loop {
+            // Whatever the sender has said already comes first, so that many files can be made permanent together.
+            let is_due = !self.finished.is_empty()
+                && (self.finished.len() >= FINISHED_MAX || !self.channel.is_readable(Duration::ZERO)?);
+            if is_due {
+                self.publish()?;
+            }
+            match self.channel.receive_frame()? {
+                Said::Chunk(bytes) => self.chunk(bytes)?,
+                Said::Frame(Frame::Offer(offer)) => self.offer(&offer)?,
+                Said::Frame(Frame::Finish(file)) => self.finish(file)?,
+                Said::Frame(Frame::Alive) => self.channel.send_frame(&Frame::Alive)?,
+                Said::Frame(Frame::Bye) => return self.publish(),
+                Said::Frame(Frame::Error(problem)) => match problem.file {
+                    Some(file) => self.withdrawn(file),
+                    None => return Err(End::Channel(ChannelError::Closed)),
+                },
+                Said::Frame(_) => return Err(End::protocol("that is for a receiver to say")),
+            }
+        }
+    }
+
+    fn offer(&mut self, offer: &Offer) -> Result<(), End> {
+        let file = offer.file;
+        if matches!(self.files.get(&file), Some(Slot::Open(_) | Slot::There)) {
+            return Err(End::protocol("a number was given to two files"));
+        }
+        if self.files.len() >= NUMBERS_MAX
+            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_))).count() >= FILES_MAX
+        {
+            return Err(End::protocol("too many files are offered and not finished"));
+        }
+        if offer.size_bytes > self.shared.receiver.limits.file_bytes {
+            let text =
+                format!("files of more than {} bytes are not taken", self.shared.receiver.limits.file_bytes);
+            return self.refuse(file, &offer.name, Refusal::new(Code::TooLarge, text));
+        }
+        let receiver = &self.shared.receiver;
+        let mut tick = || self.channel.send_frame(&Frame::Alive);
+        let outcome =
+            self.shared.store.offer(&receiver.folder, receiver.overwrite, self.who, offer, &mut tick)?;
+        let have = match outcome {
+            Err(refusal) => return self.refuse(file, &offer.name, refusal),
+            Ok(Offered::There) => {
+                self.files.insert(file, Slot::There);
+                Have { file, is_done: true, map: Vec::new() }
+            }
+            Ok(Offered::Wanted(incoming)) => {
+                let (name, size_bytes) = (shown(&offer.name), offer.size_bytes);
+                let arrived_bytes = incoming.arrived_bytes();
+                self.shared.tell(Event::Began { name, size_bytes, arrived_bytes });
+                let have = incoming.have(file);
+                self.files.insert(file, Slot::Open(incoming));
+                have
+            }
+        };
+        Ok(self.channel.send_frame(&Frame::Have(have))?)
+    }
+
+    /// Tells the sender that a file is not taken, or not any more.
+    fn refuse(&mut self, file: u32, name: &[u8], why: Refusal) -> Result<(), End> {
+        if let Some(Slot::Open(incoming)) = self.files.insert(file, Slot::Refused) {
+            self.shared.store.leave(&incoming);
+        }
+        self.channel.send_frame(&Frame::Error(Problem::new(why.code, Some(file), &why.text)))?;
+        self.shared.tell(Event::Refused { name: shown(name), why });
+        Ok(())
+    }
+
+    fn chunk(&mut self, bytes: u32) -> Result<(), End> {
+        let mut head = [0; CHUNK_HEAD_BYTES];
+        self.channel.receive(&mut head)?;
+        let place = chunk_place(bytes, head);
+        let incoming = match self.files.get(&place.file) {
+            Some(Slot::Open(incoming)) => Some(incoming.clone()),
+            Some(Slot::There | Slot::Refused) => None,
+            None => return Err(End::protocol("a chunk of a file that was not offered")),
+        };
+        let grains = match &incoming {
+            Some(incoming) => incoming.offer().grains_of(place),
+            None => Some(0..0),
+        };
+        let grains = grains.ok_or_else(|| End::protocol("a chunk does not lie in its file as grains do"))?;
+        let outcome = self.take_in(place, incoming.as_deref())?;
+        let Some(incoming) = incoming else { return Ok(()) };
+        match outcome.and_then(|()| incoming.arrived(grains)) {
+            Ok(()) => Ok(self.channel.send_frame(&Frame::Arrived(place))?),
+            Err(refusal) => self.refuse(place.file, &incoming.offer().name.clone(), refusal),
+        }
+    }
+
+    /// Reads a chunk's data to its end and writes it, piece by piece.
+    fn take_in(&mut self, place: Place, incoming: Option<&Incoming>) -> Result<Result<(), Refusal>, End> {
+        let mut hasher = blake3::Hasher::new();
+        let mut outcome = Ok(());
+        let (mut at, mut left) = (place.offset, place.bytes as usize);
+        while left > 0 {
+            // Pieces are filled, so that there are few writes; the data is there soon or never.
+            let want = left.min(self.piece.len());
+            self.channel.receive(&mut self.piece[..want])?;
+            let piece = &self.piece[..want];
+            if let Some(incoming) = incoming {
+                hasher.update(piece);
+                if outcome.is_ok() {
+                    outcome = incoming.write(piece, at);
+                }
+            }
+            at += want as u64;
+            left -= want;
+            self.shared.data_bytes.fetch_add(want as u64, Ordering::Relaxed);
+            if let Some(pace) = &self.shared.pace {
+                pace.wait_for(want);
+            }
+        }
+        let mut hash = [0; HASH_BYTES];
+        self.channel.receive(&mut hash)?;
+        if incoming.is_some() && hasher.finalize() != blake3::Hash::from_bytes(hash) {
+            return Err(End::protocol("a chunk has another hash than was sent with it"));
+        }
+        Ok(outcome)
+    }
+
+    fn finish(&mut self, file: u32) -> Result<(), End> {
+        let incoming = match self.files.get(&file) {
+            Some(Slot::Open(incoming)) => incoming.clone(),
+            Some(Slot::There) => return Ok(self.channel.send_frame(&Frame::Done(file))?),
+            Some(Slot::Refused) => return Ok(()),
+            None => return Err(End::protocol("a file is finished that was not offered")),
+        };
+        let mut tick = || self.channel.send_frame(&Frame::Alive);
+        match incoming.finish(&mut tick)? {
+            Ok(Finish::Verified) => self.finished.push((file, incoming)),
+            Ok(Finish::Incomplete) => self.channel.send_frame(&Frame::Have(incoming.have(file)))?,
+            Err(refusal) => {
+                if refusal.code == Code::WrongHash {
+                    incoming.discard();
+                    self.shared.store.forget(&incoming);
+                }
+                self.refuse(file, &incoming.offer().name.clone(), refusal)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes files permanent that are verified, gives them their names, and says so.
+    fn publish(&mut self) -> Result<(), End> {
+        let finished = std::mem::take(&mut self.finished);
+        let receiver = &self.shared.receiver;
+        let synced = match &finished[..] {
+            [] => return Ok(()),
+            [(_, only)] => only.sync_data(),
+            _ => receiver.folder.sync_everything().map_err(|error| Refusal::storage("writing", error)),
+        };
+        let mut published = Vec::new();
+        for (file, incoming) in finished {
+            match synced.clone().and_then(|()| incoming.publish(receiver.overwrite)) {
+                Ok(()) => published.push((file, incoming)),
+                Err(refusal) => self.refuse(file, &incoming.offer().name.clone(), refusal)?,
+            }
+        }
+        if let Err(error) = receiver.folder.sync_names() {
+            let refusal = Refusal::storage("making names permanent", error);
+            for (file, incoming) in published {
+                self.refuse(file, &incoming.offer().name.clone(), refusal.clone())?;
+            }
+            return Ok(());
+        }
+        for (file, incoming) in published {
+            self.shared.store.forget(&incoming);
+            self.files.insert(file, Slot::There);
+            let offer = incoming.offer();
+            self.shared.tell(Event::Received { name: shown(&offer.name), size_bytes: offer.size_bytes });
+            self.channel.send_frame(&Frame::Done(file))?;
+        }
+        Ok(())
+    }
+
+    /// The sender says that its file is not any more what it was.
+    fn withdrawn(&mut self, file: u32) {
+        if let Some(Slot::Open(incoming)) = self.files.insert(file, Slot::Refused) {
+            incoming.discard();
+            self.shared.store.forget(&incoming);
+        }
+    }
+}

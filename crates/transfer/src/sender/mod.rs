@@ -1,0 +1,122 @@
+//! The sending end: one worker per path, each with a socket of its own, and one thread that opens files ahead of them.
+//!
+//! All workers claim from one [`Distributor`](anabranch_policy::transfer::Distributor) per file, so that each chunk is somebody's, once. A
+//! chunk is as large as the path's rate makes it; what a failed connection had not delivered is given back.
+//!
+//! Left out: sending the last chunks of a slow path a second time on a fast one. A transfer ends up to two seconds later for it, which is
+//! what a path may have under way.
+
+mod outcome;
+mod plan;
+mod rate;
+mod source;
+mod worker;
+
+use std::{net::SocketAddr, path::PathBuf, thread, time::Duration};
+
+pub use outcome::{Failure, FileOutcome, Outcome, PathStatus, Standing, Status};
+pub use source::SourceError;
+
+use crate::{
+    Stop, clock,
+    path::{Path, SocketOptions},
+    security::{ClientTls, random},
+    wire::TOKEN_BYTES,
+};
+use plan::Plan;
+use source::Source;
+
+/// How often somebody is told how far it is.
+const WATCH: Duration = Duration::from_millis(200);
+
+/// What to send where, and how.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Files, each of which arrives under the last part of its name.
+    pub files: Vec<PathBuf>,
+    /// The receiver.
+    pub peer: SocketAddr,
+    /// Ways to it, at least one.
+    pub paths: Vec<Path>,
+    /// Keys, and what a one-time token proves with; none: plaintext.
+    pub security: Option<(ClientTls, Option<[u8; TOKEN_BYTES]>)>,
+    /// How sockets are made.
+    pub sockets: SocketOptions,
+    /// In how large pieces a worker passes data on, in bytes.
+    pub piece_bytes: usize,
+    /// How long a connection may stand still.
+    pub patience: Duration,
+    /// How long all may, before everything ends.
+    pub give_up: Duration,
+}
+
+impl Sender {
+    /// Sends, until all is there or nothing more can be done. `watch` is told five times a second how far it is.
+    ///
+    /// # Panics
+    /// If there is no path.
+    pub fn run(&self, stop: &Stop, watch: &mut dyn FnMut(&Status)) -> Outcome {
+        assert!(!self.paths.is_empty(), "there is a path");
+        let path = |path: &Path| PathStatus {
+            name: path.to_string(),
+            transport: None,
+            standing: Standing::New,
+            arrived_bytes: 0,
+            chunks: 0,
+            connections: 0,
+        };
+        let plan = Plan::new(&self.files, self.paths.iter().map(path).collect());
+        let session = random();
+        // Raised when it ends early, and when it ends at all.
+        let (end, over) = (Stop::new(), Stop::new());
+        let failure = thread::scope(|scope| {
+            let opener = thread::Builder::new().name("opener".to_owned());
+            let (plan, end, over) = (&plan, &end, &over);
+            opener.spawn_scoped(scope, move || open_files(plan, end)).expect("a thread can be made");
+            for worker in 0..self.paths.len() {
+                let thread = thread::Builder::new().name(format!("path-{worker}")).stack_size(256 << 10);
+                let work = move || worker::work(self, plan, worker, session, [end, over]);
+                thread.spawn_scoped(scope, work).expect("a thread can be made");
+            }
+            let mut watched_at = None;
+            let failure = loop {
+                let now = clock::now();
+                if watched_at.is_none_or(|then| now.duration_since(then) >= WATCH) {
+                    watch(&plan.status());
+                    watched_at = Some(now);
+                }
+                if plan.has_ended() {
+                    break None;
+                } else if stop.is_raised() {
+                    break Some(Failure::Stopped);
+                } else if let Some(why) = plan.all_retired() {
+                    break Some(Failure::Hopeless(why));
+                } else if plan.silence() > self.give_up {
+                    break Some(Failure::GaveUp { seconds: self.give_up.as_secs() });
+                }
+                plan.wait(WATCH);
+            };
+            over.raise();
+            if failure.is_some() {
+                end.raise();
+            }
+            failure
+        });
+        watch(&plan.status());
+        let why = failure.as_ref().map(ToString::to_string).unwrap_or_default();
+        Outcome { files: plan.outcomes(&why), paths: plan.status().paths, failure }
+    }
+}
+
+/// Opens files a little ahead of those who send them.
+fn open_files(plan: &Plan, stop: &Stop) {
+    while let Some(next) = plan.to_open() {
+        if stop.is_raised() {
+            return;
+        }
+        match next {
+            Some((index, path)) => plan.opened(index, Source::open(&path, stop)),
+            None => plan.wait(Duration::from_millis(100)),
+        }
+    }
+}

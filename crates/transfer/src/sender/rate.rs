@@ -1,0 +1,87 @@
+//! How fast a path is, and how large pieces go with that.
+
+use std::time::{Duration, Instant};
+
+/// A chunk takes about so long: short enough that paths end together, long enough that claims are few.
+const CHUNK_TIME: Duration = Duration::from_millis(250);
+/// So much is under way at most, counted in time. Twice the round-trip time of a geostationary link and more.
+const WINDOW_TIME: Duration = Duration::from_secs(2);
+/// Before a rate is known, in bytes.
+const WINDOW_START_BYTES: u64 = 256 << 10;
+/// A rate is reckoned over so long at least.
+const PERIOD: Duration = Duration::from_millis(200);
+/// Largest chunk that is made, in bytes.
+const CHUNK_BYTES_MAX: u64 = 4 << 20;
+
+/// What arrives, per time: the larger of the last period's rate and half of what it was before, so that a pause does not look like a slow
+/// path for long, and a path that has become slow soon does.
+#[derive(Debug)]
+pub(super) struct Rate {
+    since: Instant,
+    bytes: u64,
+    bytes_per_second: Option<u64>,
+}
+
+impl Rate {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { since: now, bytes: 0, bytes_per_second: None }
+    }
+
+    /// So much has arrived.
+    pub(super) fn arrived(&mut self, bytes: u64, now: Instant) {
+        self.bytes += bytes;
+        let period = now.duration_since(self.since);
+        if period >= PERIOD {
+            let rate = u128::from(self.bytes) * 1_000_000_000 / period.as_nanos().max(1);
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+            self.bytes_per_second = Some(self.bytes_per_second.map_or(rate, |before| rate.max(before / 2)));
+            self.since = now;
+            self.bytes = 0;
+        }
+    }
+
+    fn in_time(&self, time: Duration) -> Option<u64> {
+        let bytes = u128::from(self.bytes_per_second?) * time.as_millis() / 1000;
+        Some(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// Grains of a chunk.
+    pub(super) fn chunk_grains(&self, grain_bytes: u32) -> u64 {
+        let bytes = self.in_time(CHUNK_TIME).unwrap_or(0).min(CHUNK_BYTES_MAX);
+        (bytes / u64::from(grain_bytes)).max(1)
+    }
+
+    /// Bytes that may be under way.
+    pub(super) fn window_bytes(&self) -> u64 {
+        self.in_time(WINDOW_TIME).unwrap_or(0).max(WINDOW_START_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn a_chunk_is_a_quarter_of_a_second_and_the_window_two() {
+        let start = clock::now();
+        let mut rate = Rate::new(start);
+        assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (1, 256 << 10));
+        rate.arrived(1 << 20, start + Duration::from_secs(1));
+        assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (16, 2 << 20));
+        assert_eq!(rate.chunk_grains(64 << 20), 1, "a grain at least");
+        rate.arrived(1 << 30, start + Duration::from_secs(2));
+        assert_eq!(rate.chunk_grains(16 << 10), 256, "4 MiB at most");
+    }
+
+    #[test]
+    fn a_path_that_becomes_slow_is_known_as_that_after_a_few_periods() {
+        let start = clock::now();
+        let mut rate = Rate::new(start);
+        rate.arrived(1 << 20, start + Duration::from_secs(1));
+        for second in 2..6 {
+            rate.arrived(1 << 14, start + Duration::from_secs(second));
+        }
+        assert_eq!(rate.bytes_per_second, Some(1 << 16));
+    }
+}

@@ -1,0 +1,110 @@
+"""MPTCP-IoT on the kernel: buffers of MPTCP, of one TCP and of two sockets with a distributor.
+
+Figures 4 to 8. The bed runs what the simulator runs: the same chunks over two sockets, each with its own
+subflow and the other path as a backup, which a path manager in user space opens. Buffers are ``tcp_rmem`` and
+``tcp_wmem``, as in the paper: they count the kernel's overhead, and half of a receive buffer is window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anabranch.experiment import Experiment
+from anabranch.papers.kernel import Impossible, OnKernel
+from anabranch.papers.model import Cell, Planned
+from anabranch.papers.mptcp_iot import MPTCP_IOT, VARIANTS
+from anabranch.papers.mptcp_iot_needs import DELAY, LARGE
+from anabranch.papers.reproduction import scenario_file
+
+#: Repetitions of every cell.
+SEEDS = 2
+
+#: Sizes of buffers at the test bed's delay, at the other delays and with the rates of the real networks.
+BUFFERS = ("100 kB", "200 kB", "300 kB", "500 kB", "600 kB", "800 kB", "1200 kB", "2000 kB", LARGE)
+FEWER_BUFFERS = ("100 kB", "200 kB", "400 kB", "600 kB", "1200 kB", "2000 kB", LARGE)
+QUICK_BUFFERS = ("200 kB", LARGE)
+
+#: Those of the slow TCP, of which one claim speaks.
+OF_3G = ("500 kB", LARGE)
+
+#: Delays of the 3G path beside that of the test bed.
+OTHER_DELAYS = ("20 ms", "200 ms")
+
+#: Long enough for 10 MB over the paths of a variant, with a small buffer too.
+DURATIONS = {"mptcp": "12 s", "mptcp-iot": "12 s", "tcp-wifi": "10 s", "tcp-3g": "24 s"}
+
+#: What Linux has not, or has no need to be told.
+_WITHOUT = {"transport.opportunistic_retransmission": False, "transport.penalisation": False}
+
+
+def _buffers(
+    kind: str, delay: str, variant: str, buffers: tuple[str, ...]
+) -> Iterator[tuple[Cell, Experiment]]:
+    file, own = VARIANTS[variant]
+    without = _WITHOUT if variant == "mptcp" else {}
+    fixed: dict[str, object] = {**own, **without, "duration": DURATIONS[variant], "link.cell.delay": delay}
+    experiment = Experiment(scenario_file(f"mptcp-iot/{file}.toml")).with_(**fixed)
+    for buffer in buffers:
+        cell = (kind, variant, delay, buffer)
+        yield cell, experiment.with_(**{f"transport.{kind}_buffer": buffer})
+
+
+def _real(variant: str) -> Iterator[tuple[Cell, Experiment]]:
+    name = {"mptcp": "down-mptcp", "mptcp-iot": "down-iot"}[variant]
+    without = _WITHOUT if variant == "mptcp" else {}
+    rates = {"link.wifi.rate": "30 Mbit/s", "link.cell.rate": "10 Mbit/s", "duration": "8 s"}
+    experiment = Experiment(scenario_file(f"mptcp-iot/{name}.toml")).with_(**without, **rates)
+    for buffer in FEWER_BUFFERS:
+        yield ("real", variant, buffer), experiment.with_(**{"transport.receive_buffer": buffer})
+
+
+def _cells(quick: bool) -> Iterator[tuple[Cell, Experiment]]:
+    if quick:
+        for variant in ("mptcp", "mptcp-iot"):
+            yield from _buffers("receive", DELAY, variant, QUICK_BUFFERS)
+        return
+    for kind in ("receive", "send"):
+        for variant in ("mptcp", "mptcp-iot", "tcp-wifi"):
+            yield from _buffers(kind, DELAY, variant, BUFFERS)
+        for delay in OTHER_DELAYS:
+            for variant in ("mptcp", "mptcp-iot"):
+                yield from _buffers(kind, delay, variant, FEWER_BUFFERS)
+    yield from _buffers("send", DELAY, "tcp-3g", OF_3G)
+    for variant in ("mptcp", "mptcp-iot"):
+        yield from _real(variant)
+
+
+def _plan(quick: bool) -> list[Planned]:
+    return [Planned(cell, experiment, SEEDS) for cell, experiment in _cells(quick)]
+
+
+ON_KERNEL = OnKernel(
+    paper=MPTCP_IOT,
+    plan=_plan,
+    needs={
+        "S3-C1": (("receive", "mptcp", DELAY, "100 kB"),),
+        "S3-C2": (("receive", "mptcp", DELAY, "100 kB"), ("receive", "tcp-wifi")),
+        "S3-C3": (("send", "mptcp"),),
+        "S3-C4": (("send", "mptcp-iot"), ("send", "tcp-wifi"), ("send", "tcp-3g")),
+        "S3-C5": (("receive", "mptcp", "200 ms"), ("receive", "mptcp-iot", "200 ms")),
+        "S3-C6": (("send", "mptcp"), ("send", "mptcp-iot")),
+        "S3-C7": (("send", "mptcp"), ("send", "mptcp-iot"), ("receive", "mptcp", "200 ms")),
+        "S3-C8": (("send", "mptcp"), ("send", "mptcp-iot"), ("receive", "mptcp", DELAY)),
+        "S3-C9": (("real", "mptcp"), ("real", "mptcp-iot")),
+    },
+    untested={
+        "S3-C10": "thirty more cells, the same buffers in both directions; not run here",
+        "S3-C11": "it is about penalisation and opportunistic retransmission; Linux's own MPTCP has neither",
+    },
+    shown=("goodput_bps", "seconds", "send_memory", "receive_memory"),
+    impossible=(
+        Impossible(
+            "penalisation and opportunistic retransmission",
+            "of the out-of-tree MPTCP that the paper used; MPTCP is without them here, on both engines",
+        ),
+        Impossible(
+            "a scheduler `dedicated`",
+            "not needed: the scheduler `default` uses a backup only where there is no other subflow",
+        ),
+    ),
+)
