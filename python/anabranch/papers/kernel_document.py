@@ -140,15 +140,27 @@ def _untested(result: Result) -> str:
 def _figures(result: Result, metric: str) -> str:
     unit = scale_of(metric).unit
     rows = [["cell", "simulator", "kernel", "difference, %"]]
-    for cell in result.kernel.cells():
-        if metric not in result.kernel.metrics(cell):
+    for cells in _sharing(result):
+        cell = next((one for one in cells if metric in result.kernel.metrics(one)), None)
+        if cell is None:
             continue
         shown = [
             estimate_text(metric, measured.mean(cell, metric)) for measured in (result.sim, result.kernel)
         ]
-        rows.append([_words(cell), *shown, _difference(result.sim, result.kernel, cell, metric)])
+        names = "; ".join(_words(one) for one in cells)
+        rows.append([names, *shown, _difference(result.sim, result.kernel, cell, metric)])
     title = title_of(metric).capitalize() + (f" in {unit}" if unit else "")
     return f"**{title}**\n\n{markdown(rows)}" if len(rows) > 1 else ""
+
+
+def _sharing(result: Result) -> list[list[Cell]]:
+    """Return the cells that count, those of the same runs together."""
+    by_key: dict[str, list[Cell]] = {}
+    counted = set(result.kernel.cells())
+    for planned in result.plan:
+        if planned.cell in counted:
+            by_key.setdefault(planned.experiment.scenario.key, []).append(planned.cell)
+    return list(by_key.values())
 
 
 def _difference(sim: Measured, kernel: Measured, cell: Cell, metric: str) -> str:

@@ -238,21 +238,22 @@ def _figures(run: Run) -> dict[str, float]:
 def _over_time(run: Run) -> dict[str, float]:
     windows = [_series(run, f"path{number}", "cwnd_packets") for number in (1, 2)]
     drops = [_series(run, f"path{number}", "drops") for number in (1, 2)]
-    lost = drops[0].values + drops[1].values
-    has_lost = lost > 0
-    times_s, first, second = windows[0].times_s, windows[0].values, windows[1].values
+    lost = _sum(*drops)
+    has_lost = lost.values > 0
+    # On the kernel the second subflow joins later, and so its series is shorter.
+    (times_s, first), (times2_s, second) = ((one.times_s, one.values) for one in windows)
     later = times_s >= 5.0
     found = {
         "mean_cwnd1": float(first[times_s >= 1.5].mean()),
-        "mean_cwnd2": float(second[times_s >= 1.5].mean()),
+        "mean_cwnd2": float(second[times2_s >= 1.5].mean()),
         "largest_cwnd1": float(first.max()),
         "largest_cwnd1_before_5s": float(first[~later].max()),
         "largest_cwnd1_from_5s": float(first[later].max()),
-        "cwnd2_at_5s": float(second[np.searchsorted(times_s, 5.0)]),
-        "smallest_cwnd2_at_7s": float(second[(times_s >= 6.5) & (times_s <= 7.5)].min()),
-        "smallest_cwnd2_from_5s": float(second[later].min()),
+        "cwnd2_at_5s": float(second[np.searchsorted(times2_s, 5.0)]),
+        "smallest_cwnd2_at_7s": float(second[(times2_s >= 6.5) & (times2_s <= 7.5)].min()),
+        "smallest_cwnd2_from_5s": float(second[times2_s >= 5.0].min()),
         # A run without a drop has its first at its end.
-        "first_drop_s": float(drops[0].times_s[has_lost][0] if has_lost.any() else drops[0].times_s[-1]),
+        "first_drop_s": float(lost.times_s[has_lost][0] if has_lost.any() else lost.times_s[-1]),
         "cbr1_bps": figure(run, Subject("cbr1"), "throughput_bps"),
         "cbr2_bps": figure(run, Subject("cbr2"), "throughput_bps"),
     }
@@ -260,7 +261,7 @@ def _over_time(run: Run) -> dict[str, float]:
     since_start_s = np.maximum(goodput.times_s - 1.5, 0.1)
     mean_bps = np.cumsum(goodput.values) * 0.1 / since_start_s
     found |= _trace("mean goodput", goodput._replace(values=mean_bps))
-    found |= _trace("drops", drops[0]._replace(values=lost))
+    found |= _trace("drops", lost)
     found |= _trace("window 1", windows[0])
     found |= _trace("window 2", windows[1])
     return found
@@ -268,6 +269,16 @@ def _over_time(run: Run) -> dict[str, float]:
 
 def _series(run: Run, subflow: str, metric: str) -> OneSeries:
     return run.series.of(metric)[Subject("meter", subflow)]
+
+
+def _sum(one: OneSeries, other: OneSeries) -> OneSeries:
+    """Add two counts at the times of both; one that has not begun is zero."""
+    times_s = np.union1d(one.times_s, other.times_s)
+    values = np.zeros(len(times_s))
+    for series in (one, other):
+        last = np.searchsorted(series.times_s, times_s, side="right")
+        values += np.concatenate([[0.0], series.values])[last]
+    return one._replace(times_s=times_s, values=values)
 
 
 def _trace(name: str, series: OneSeries) -> dict[str, float]:
