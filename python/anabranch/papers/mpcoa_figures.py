@@ -100,7 +100,8 @@ def _over_time(measured: Measured) -> Figure:
             colour = COLOURS[number_of]
             one.errorbar(places, means, errors, fmt="o", ms=3, lw=0.8, label=congestion, color=colour)
         one.axhline(0, color="0.4", lw=0.8)
-        one.set_yscale("symlog", linthresh=1.0)  # where one subflow decides, a factor is far below 0
+        if max(abs(limit) for limit in one.get_ylim()) > 1.0:
+            one.set_yscale("symlog", linthresh=1.0)  # where one subflow decides, a factor is far below 0
         one.set_xticks(range(len(factors)), list(factors))
         one.set_title(f"{window}: {'0 to 30 s' if window == CALM else '30 to 60 s'}", loc="left")
     return finish(figure, axes, ["impact factor"] * 2, from_zero=False)
