@@ -69,7 +69,7 @@ def test_an_error_names_its_run_and_ends_the_others(scenario: Path, tmp_path: Pa
 def test_a_place_that_cannot_be_written_to_is_named(tasks: list[Task], tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("", encoding="utf-8")
-    with pytest.raises(ab.OutputError, match=r"two-paths, seed 2: .*file"):
+    with pytest.raises(ab.OutputError, match=r"file/out/two-paths/.*: cannot write runs here: .*--out"):
         run_tasks(tasks[:1], file / "out")
 
 
