@@ -20,9 +20,10 @@ from anabranch.equilibrium import figure
 from anabranch.experiment import Experiment
 from anabranch.papers import ON_KERNEL
 from anabranch.papers.claims import claims
+from anabranch.papers.document import end
 from anabranch.papers.judging import GAIN, above
 from anabranch.papers.kernel import Impossible, OnKernel, experiments, figures, real_time_s
-from anabranch.papers.kernel_document import begin, end
+from anabranch.papers.kernel_document import begin
 from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, trace_metrics
 from anabranch.results import Run, Subject
 from support import REPOSITORY

@@ -15,8 +15,9 @@ from anabranch.cli.document import read_marked
 from anabranch.cli.outcome import BadUsage, ended_by_sigterm
 from anabranch.cli.show import console, plain_table, progress_bar
 from anabranch.papers import ON_KERNEL
+from anabranch.papers.document import end
 from anabranch.papers.kernel import OnKernel, Result, real_time_s, reproduce_on_kernel
-from anabranch.papers.kernel_document import begin, end, replaced, score
+from anabranch.papers.kernel_document import begin, replaced, score
 
 #: The name for every paper that is measured on the kernel.
 ALL = "all"

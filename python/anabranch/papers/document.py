@@ -9,14 +9,21 @@ from anabranch.papers.model import Table, Verdict
 from anabranch.papers.reproduction import Reproduction
 
 
-def begin(name: str) -> str:
-    """Return the line before the generated part of a paper."""
-    return f"<!-- {name}: generated, make papers -->"
+def begin(name: str, command: str = "make papers") -> str:
+    """Return the line before the part of a paper that a command generates."""
+    return f"<!-- {name}: generated, {command} -->"
 
 
 def end(name: str) -> str:
     """Return the line after the generated part of a paper."""
     return f"<!-- end of {name} -->"
+
+
+def between(text: str, first: str, last: str, section: str) -> str:
+    """Return a text with what stands between two of its lines replaced by a section."""
+    before, _, rest = text.partition(first)
+    _, _, after = rest.partition(last)
+    return f"{before}{first}\n\n{section}\n{last}{after}"
 
 
 def replaced(text: str, reproduction: Reproduction, figures: str) -> str:
@@ -37,9 +44,7 @@ def replaced(text: str, reproduction: Reproduction, figures: str) -> str:
         The new document.
     """
     name = reproduction.paper.name
-    before, _, rest = text.partition(begin(name))
-    _, _, after = rest.partition(end(name))
-    return f"{before}{begin(name)}\n\n{section(reproduction, figures)}\n{end(name)}{after}"
+    return between(text, begin(name), end(name), section(reproduction, figures))
 
 
 def section(reproduction: Reproduction, figures: str) -> str:

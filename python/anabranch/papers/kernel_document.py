@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable
 
 from anabranch.agreement import LATENESS_FACT
+from anabranch.papers import document
 from anabranch.papers.document import markdown
 from anabranch.papers.kernel import Result, real_time_s
 from anabranch.papers.model import Cell, Measured, Verdict
@@ -18,12 +19,7 @@ COMMAND = "make kernel-papers"
 
 def begin(name: str) -> str:
     """Return the line before the generated part of a paper."""
-    return f"<!-- {name}: generated, {COMMAND} -->"
-
-
-def end(name: str) -> str:
-    """Return the line after the generated part of a paper."""
-    return f"<!-- end of {name} -->"
+    return document.begin(name, COMMAND)
 
 
 def replaced(text: str, result: Result) -> str:
@@ -42,9 +38,7 @@ def replaced(text: str, result: Result) -> str:
         The new document.
     """
     name = result.on_kernel.paper.name
-    before, _, rest = text.partition(begin(name))
-    _, _, after = rest.partition(end(name))
-    return f"{before}{begin(name)}\n\n{section(result)}\n{end(name)}{after}"
+    return document.between(text, begin(name), document.end(name), section(result))
 
 
 def section(result: Result) -> str:
