@@ -7,13 +7,12 @@
 //! ends are threads of one program.
 
 use std::{
-    collections::VecDeque,
     io,
     os::fd::AsFd as _,
     sync::{Arc, Mutex, MutexGuard},
 };
 
-use anabranch_policy::transfer::{Chunks, Distributor, HEADER_BYTES};
+use anabranch_policy::transfer::{Carriers, Chunks, Look};
 use anabranch_scenario::model::{self, Scenario};
 use nix::poll::PollFlags;
 
@@ -37,23 +36,12 @@ pub(super) struct TransferState {
 
 #[derive(Debug)]
 struct Progress {
-    distributor: Distributor,
-    carriers: Vec<Carrier>,
+    carriers: Carriers,
+    /// Bytes that each connection has delivered.
+    delivered_bytes: Vec<u64>,
+    /// When each is looked at next.
+    looks: Vec<Option<Nanos>>,
     completed_at: Option<Nanos>,
-}
-
-/// A connection at work for a transfer.
-#[derive(Clone, Debug, Default)]
-struct Carrier {
-    /// Bytes that it has been given.
-    claimed_bytes: u64,
-    /// Chunks that have not been delivered, each with the number of bytes after which it is.
-    under_way: VecDeque<(u64, u64)>,
-    delivered: u64,
-    delivered_bytes: u64,
-    has_failed: bool,
-    /// When it is looked at next, and how many bytes had been delivered at the last look.
-    watch: Option<(Nanos, u64)>,
 }
 
 /// How a transfer has ended.
@@ -71,13 +59,14 @@ pub struct TransferOutcome {
 
 impl TransferState {
     pub(super) fn new(model: &model::Transfer) -> Self {
-        let workers = model.over.len();
-        let distributor = Distributor::new(Chunks::new(model.size_bytes, model.chunk_bytes), workers);
-        let carriers = vec![Carrier::default(); workers];
-        Self {
-            progress: Mutex::new(Progress { distributor, carriers, completed_at: None }),
-            give_up: model.give_up,
-        }
+        let connections = model.over.len();
+        let progress = Progress {
+            carriers: Carriers::new(Chunks::new(model.size_bytes, model.chunk_bytes), connections),
+            delivered_bytes: vec![0; connections],
+            looks: vec![None; connections],
+            completed_at: None,
+        };
+        Self { progress: Mutex::new(progress), give_up: model.give_up }
     }
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
@@ -86,13 +75,14 @@ impl TransferState {
 
     pub(super) fn outcome(&self) -> TransferOutcome {
         let progress = self.progress();
-        let (chunks, arrived) = (progress.distributor.chunks(), progress.distributor.arrived_chunks());
+        let (carriers, distributor) = (&progress.carriers, progress.carriers.distributor());
+        let (chunks, arrived) = (distributor.chunks(), distributor.arrived_chunks());
         let there = (0..chunks.count()).filter(|&chunk| arrived.contains(chunk));
         TransferOutcome {
             completed_at: progress.completed_at,
             arrived_bytes: there.map(|chunk| chunks.len(chunk)).sum(),
-            delivered: progress.carriers.iter().map(|carrier| carrier.delivered).collect(),
-            claimed_again: progress.distributor.claimed_again(),
+            delivered: (0..progress.looks.len()).map(|of| carriers.delivered_chunks(of)).collect(),
+            claimed_again: distributor.claimed_again(),
         }
     }
 }
@@ -134,59 +124,37 @@ enum Next {
 
 impl Share {
     fn claim(&self, now: Nanos) -> Next {
-        let Progress { distributor, carriers, completed_at } = &mut *self.transfer.progress();
+        let Progress { carriers, delivered_bytes, looks, completed_at } = &mut *self.transfer.progress();
         if completed_at.is_some() {
             return Next::Complete;
         }
-        let carrier = &mut carriers[self.carrier];
-        if carrier.has_failed {
-            return Next::Nothing;
+        let Some(claim) = carriers.claim(self.carrier) else { return Next::Nothing };
+        if let Some(after) = self.transfer.give_up
+            && carriers.watch(self.carrier, delivered_bytes[self.carrier])
+        {
+            looks[self.carrier] = Some(now + after);
         }
-        let Some(chunk) = distributor.claim(self.carrier) else { return Next::Nothing };
-        carrier.claimed_bytes += HEADER_BYTES + distributor.chunks().len(chunk);
-        carrier.under_way.push_back((carrier.claimed_bytes, chunk));
-        let watched =
-            carrier.watch.or(self.transfer.give_up.map(|after| (now + after, carrier.delivered_bytes)));
-        carrier.watch = watched;
-        Next::WriteUpTo(carrier.claimed_bytes)
+        Next::WriteUpTo(claim.end)
     }
 
-    /// Looks at the connection if it is time: one that has delivered nothing since the last look has failed. When the next look
-    /// is due.
+    /// Looks at the connection if it is time. When the next look is due.
     fn look(&self, now: Nanos) -> Option<Nanos> {
-        let Progress { distributor, carriers, .. } = &mut *self.transfer.progress();
-        let carrier = &mut carriers[self.carrier];
-        let (due, seen) = carrier.watch?;
-        if due > now {
-            return Some(due);
+        let Progress { carriers, delivered_bytes, looks, .. } = &mut *self.transfer.progress();
+        let due = looks[self.carrier]?;
+        if due <= now {
+            let found = carriers.look(self.carrier, delivered_bytes[self.carrier]);
+            let goes_on = found == Look::Again;
+            looks[self.carrier] = self.transfer.give_up.filter(|_| goes_on).map(|after| now + after);
         }
-        let is_silent = carrier.delivered_bytes == seen;
-        if carrier.under_way.is_empty() || carrier.has_failed {
-            carrier.watch = None;
-        } else if is_silent {
-            carrier.watch = None;
-            carrier.has_failed = true;
-            distributor.failed(self.carrier);
-        } else {
-            carrier.watch = self.transfer.give_up.map(|after| (now + after, carrier.delivered_bytes));
-        }
-        carrier.watch.map(|(due, _)| due)
+        looks[self.carrier]
     }
 
     /// So many bytes in all have been delivered at the end of its relays.
     pub(super) fn delivered(&self, bytes: u64, now: Nanos) {
-        let Progress { distributor, carriers, completed_at } = &mut *self.transfer.progress();
-        let carrier = &mut carriers[self.carrier];
-        carrier.delivered_bytes = bytes;
-        while let Some(&(end, chunk)) = carrier.under_way.front()
-            && end <= bytes
-        {
-            carrier.under_way.pop_front();
-            carrier.delivered += 1;
-            carrier.has_failed = false;
-            distributor.arrived(self.carrier, chunk);
-        }
-        if distributor.is_complete() {
+        let Progress { carriers, delivered_bytes, completed_at, .. } = &mut *self.transfer.progress();
+        delivered_bytes[self.carrier] = bytes;
+        carriers.delivered(self.carrier, bytes);
+        if carriers.distributor().is_complete() {
             completed_at.get_or_insert(now);
         }
     }

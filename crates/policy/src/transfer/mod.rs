@@ -20,11 +20,13 @@
 //! on the slowest path later for it.
 
 mod bitmap;
+mod carriers;
 mod distributor;
 #[cfg(test)]
 mod tests;
 
 pub use bitmap::{Bitmap, BitmapError};
+pub use carriers::{Carriers, Claim, Look};
 pub use distributor::{Arrival, Distributor};
 
 /// What precedes each chunk on a connection: its index and its length, eight bytes each.

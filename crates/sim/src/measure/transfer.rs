@@ -14,16 +14,16 @@ impl<K: Key> World<'_, K> {
             if let Some(completed) = transfer.completed_at {
                 figure("completion_s", seconds(completed - model.start));
             }
-            let chunks = transfer.distributor.chunks();
-            let arrived = transfer.distributor.arrived_chunks();
+            let distributor = transfer.carriers.distributor();
+            let (chunks, arrived) = (distributor.chunks(), distributor.arrived_chunks());
             let there = (0..chunks.count()).filter(|&chunk| arrived.contains(chunk));
             figure("bytes_transferred", there.map(|chunk| chunks.len(chunk)).sum::<u64>() as f64);
-            let delivered: u64 = transfer.carriers.iter().map(|carrier| carrier.delivered).sum();
-            figure("chunks_delivered", delivered as f64);
-            figure("chunks_sent_again", transfer.distributor.claimed_again() as f64);
-            for (&connection, carrier) in model.over.iter().zip(&transfer.carriers) {
+            let of_carrier = |carrier| transfer.carriers.delivered_chunks(carrier);
+            figure("chunks_delivered", (0..model.over.len()).map(of_carrier).sum::<u64>() as f64);
+            figure("chunks_sent_again", distributor.claimed_again() as f64);
+            for (carrier, &connection) in model.over.iter().enumerate() {
                 let scope = Scope::Connection(self.scenario.connections[connection].name.clone());
-                let value = carrier.delivered as f64;
+                let value = of_carrier(carrier) as f64;
                 figures.push(Figure { scope, metric: "chunks_delivered", value });
             }
         }

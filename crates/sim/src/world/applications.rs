@@ -96,7 +96,7 @@ impl<K: Key> World<'_, K> {
             None => self.relays[place / 2].output as usize,
             Some(place) => {
                 let share = self.share_at(place);
-                self.transfers[share.transfer as usize].carriers[share.carrier as usize].writes_to as usize
+                self.transfers[share.transfer as usize].ways[share.carrier as usize].writes_to as usize
             }
         }
     }

@@ -185,7 +185,7 @@ fn check_relays<K: Key>(world: &World<'_, K>) {
 /// Every chunk has arrived, or one connection has it, or it can be claimed.
 fn check_transfers<K: Key>(world: &World<'_, K>) {
     for (model, transfer) in world.scenario.transfers.iter().zip(&world.transfers) {
-        let distributor = &transfer.distributor;
+        let distributor = transfer.carriers.distributor();
         let arrived = distributor.arrived_chunks();
         let mut held: Vec<u64> = (0..model.over.len()).flat_map(|worker| distributor.held(worker)).collect();
         held.retain(|&chunk| !arrived.contains(chunk));

@@ -10,10 +10,8 @@
 //! transfer would end later; `TCP_NOTSENT_LOWAT` prevents that on Linux), messages by which a receiver tells what has arrived,
 //! taking back what a failed connection has not sent yet, and reading and writing the file.
 
-use std::collections::VecDeque;
-
 use anabranch_link::Nanos;
-use anabranch_policy::transfer::{Chunks, Distributor, HEADER_BYTES};
+use anabranch_policy::transfer::{Carriers, Chunks, Look};
 use anabranch_scenario::model;
 
 use super::{Connection, World};
@@ -39,8 +37,9 @@ pub(crate) enum Feeder {
 
 /// A transfer at work.
 pub(crate) struct Transfer {
-    pub(crate) distributor: Distributor,
-    pub(crate) carriers: Vec<Carrier>,
+    pub(crate) carriers: Carriers,
+    /// The connections, by their places among them.
+    pub(crate) ways: Vec<Way>,
     /// The side that writes.
     side: usize,
     give_up: Option<Nanos>,
@@ -48,41 +47,24 @@ pub(crate) struct Transfer {
     pub(crate) completed_at: Option<Nanos>,
 }
 
-/// A connection at work for a transfer.
-pub(crate) struct Carrier {
+/// Between which connections a part of a transfer goes.
+pub(crate) struct Way {
     pub(crate) writes_to: u32,
     /// The same, or the last of the connections that relays put behind it.
     pub(crate) delivered_by: u32,
-    /// Bytes written so far.
-    written: u64,
-    /// Chunks that have not been delivered, each with the number of bytes after which it is.
-    under_way: VecDeque<(u64, u64)>,
-    /// Chunks that have been delivered.
-    pub(crate) delivered: u64,
-    has_failed: bool,
-    /// Whether its timer is running.
-    watched: bool,
-    /// Bytes that had been delivered at the last look.
-    seen: u64,
 }
 
 impl Transfer {
     pub(crate) fn new(model: &model::Transfer, relays: &[model::Relay], side: usize) -> Self {
         let behind = |&at: &usize| relays.iter().find(|relay| relay.input == at).map(|relay| relay.output);
-        let carriers = model.over.iter().map(|&connection| Carrier {
+        let ways = model.over.iter().map(|&connection| Way {
             writes_to: connection as u32,
             delivered_by: std::iter::successors(Some(connection), behind).last().unwrap_or(connection) as u32,
-            written: 0,
-            under_way: VecDeque::new(),
-            delivered: 0,
-            has_failed: false,
-            watched: false,
-            seen: 0,
         });
         let chunks = Chunks::new(model.size_bytes, model.chunk_bytes);
         Self {
-            distributor: Distributor::new(chunks, model.over.len()),
-            carriers: carriers.collect(),
+            carriers: Carriers::new(chunks, model.over.len()),
+            ways: ways.collect(),
             side,
             give_up: model.give_up,
             completed_at: None,
@@ -97,12 +79,12 @@ impl<K: Key> World<'_, K> {
         for (index, model) in scenario.transfers.iter().enumerate() {
             let side = usize::from(model.direction == model::Direction::Download);
             let transfer = Transfer::new(model, &scenario.relays, side);
-            for (at, carrier) in transfer.carriers.iter().enumerate() {
+            for (at, way) in transfer.ways.iter().enumerate() {
                 let share = Share { transfer: index as u32, carrier: at as u32 };
-                let connection = &mut self.connections[carrier.writes_to as usize];
+                let connection = &mut self.connections[way.writes_to as usize];
                 connection.fed_by = Some(Feeder::Transfer(share));
                 connection.is_plain = false;
-                self.connections[carrier.delivered_by as usize].delivers = Some(share);
+                self.connections[way.delivered_by as usize].delivers = Some(share);
             }
             self.transfers.push(transfer);
         }
@@ -118,75 +100,66 @@ impl<K: Key> World<'_, K> {
 
     /// Claims and writes chunks as long as all that has been written has left.
     fn refill(&mut self, share: Share) {
-        let Share { transfer: index, carrier: worker } = share;
+        let Share { transfer: index, carrier } = share;
         loop {
             let transfer = &mut self.transfers[index as usize];
-            let side = transfer.side;
-            let carrier = &mut transfer.carriers[worker as usize];
-            let number = carrier.writes_to as usize;
+            let (side, number) = (transfer.side, transfer.ways[carrier as usize].writes_to as usize);
             let connection = &self.connections[number];
-            let is_busy = connection.sides[side].send.has_more();
-            if is_busy || carrier.has_failed || !connection.is_open[side] {
+            if connection.sides[side].send.has_more() || !connection.is_open[side] {
                 return;
             }
-            let Some(chunk) = transfer.distributor.claim(worker as usize) else { return };
-            let bytes = HEADER_BYTES + transfer.distributor.chunks().len(chunk);
-            carrier.written += bytes;
-            carrier.under_way.push_back((carrier.written, chunk));
-            if carrier.under_way.len() == 1 {
+            let Some(claim) = transfer.carriers.claim(carrier as usize) else { return };
+            if transfer.carriers.next_end(carrier as usize) == Some(claim.end) {
                 self.await_chunk(share);
             }
             self.watch_carrier(share);
-            self.write(number, side, bytes);
+            self.write(number, side, claim.bytes);
         }
     }
 
     /// Has the connection say when the next chunk has been delivered.
     fn await_chunk(&mut self, share: Share) {
         let transfer = &self.transfers[share.transfer as usize];
-        let carrier = &transfer.carriers[share.carrier as usize];
-        let (number, reader) = (carrier.delivered_by as usize, 1 - transfer.side);
+        let end = transfer.carriers.next_end(share.carrier as usize);
+        let (number, reader) =
+            (transfer.ways[share.carrier as usize].delivered_by as usize, 1 - transfer.side);
         let connection = &mut self.connections[number];
-        connection.wants[reader] = carrier.under_way.front().map_or(NEVER, |&(end, _)| end);
+        connection.wants[reader] = end.unwrap_or(NEVER);
         connection.listen(reader);
     }
 
     /// The next chunk of a connection has been delivered, if not more of them.
     pub(super) fn chunk_delivered(&mut self, share: Share, bytes: u64) {
         let transfer = &mut self.transfers[share.transfer as usize];
-        let carrier = &mut transfer.carriers[share.carrier as usize];
-        while let Some(&(end, chunk)) = carrier.under_way.front()
-            && end <= bytes
-        {
-            carrier.under_way.pop_front();
-            carrier.delivered += 1;
-            transfer.distributor.arrived(share.carrier as usize, chunk);
-        }
-        if transfer.distributor.is_complete() && transfer.completed_at.is_none() {
+        let is_back = transfer.carriers.delivered(share.carrier as usize, bytes);
+        if transfer.carriers.distributor().is_complete() && transfer.completed_at.is_none() {
             transfer.completed_at = Some(self.now);
         }
-        let is_back = std::mem::replace(&mut carrier.has_failed, false);
         self.await_chunk(share);
         if is_back {
             self.refill(share);
         }
     }
 
+    /// Bytes that have been delivered at the end of the relays.
+    fn delivered_by(&self, share: Share) -> u64 {
+        let transfer = &self.transfers[share.transfer as usize];
+        let number = transfer.ways[share.carrier as usize].delivered_by as usize;
+        self.connections[number].sides[1 - transfer.side].receive.delivered_bytes
+    }
+
     /// Begins to look at a connection from time to time, if that is wanted.
     fn watch_carrier(&mut self, share: Share) {
+        let delivered = self.delivered_by(share);
         let transfer = &mut self.transfers[share.transfer as usize];
-        let carrier = &mut transfer.carriers[share.carrier as usize];
         let Some(give_up) = transfer.give_up else { return };
-        if !std::mem::replace(&mut carrier.watched, true) {
-            let reader = 1 - transfer.side;
-            carrier.seen =
-                self.connections[carrier.delivered_by as usize].sides[reader].receive.delivered_bytes;
+        if transfer.carriers.watch(share.carrier as usize, delivered) {
             self.look_again(share, give_up);
         }
     }
 
     fn look_again(&mut self, share: Share, after: Nanos) {
-        let carriers = self.transfers[..share.transfer as usize].iter().map(|of| of.carriers.len());
+        let carriers = self.transfers[..share.transfer as usize].iter().map(|of| of.ways.len());
         let place = carriers.sum::<usize>() + share.carrier as usize;
         let timer = self.connections.len() + 2 * self.relays.len() + place;
         self.timers.push(self.now + after, TimerKind::Application, timer as u32);
@@ -195,10 +168,10 @@ impl<K: Key> World<'_, K> {
     /// The connection at a place among those of all transfers.
     pub(super) fn share_at(&self, mut place: usize) -> Share {
         for (index, transfer) in self.transfers.iter().enumerate() {
-            if place < transfer.carriers.len() {
+            if place < transfer.ways.len() {
                 return Share { transfer: index as u32, carrier: place as u32 };
             }
-            place -= transfer.carriers.len();
+            place -= transfer.ways.len();
         }
         unreachable!("a timer of no transfer")
     }
@@ -206,21 +179,14 @@ impl<K: Key> World<'_, K> {
     /// Looks whether a connection has delivered anything.
     pub(super) fn look_at_carrier(&mut self, place: usize) {
         let share = self.share_at(place);
+        let delivered = self.delivered_by(share);
         let transfer = &mut self.transfers[share.transfer as usize];
-        let carrier = &mut transfer.carriers[share.carrier as usize];
         let Some(give_up) = transfer.give_up else { return };
-        let reader = &self.connections[carrier.delivered_by as usize].sides[1 - transfer.side];
-        let delivered = reader.receive.delivered_bytes;
-        let is_silent = std::mem::replace(&mut carrier.seen, delivered) == delivered;
-        if carrier.under_way.is_empty() || carrier.has_failed {
-            carrier.watched = false;
-        } else if !is_silent {
-            self.look_again(share, give_up);
-        } else {
-            carrier.has_failed = true;
-            carrier.watched = false;
-            let others = 0..transfer.carriers.len() as u32;
-            if transfer.distributor.failed(share.carrier as usize) > 0 {
+        match transfer.carriers.look(share.carrier as usize, delivered) {
+            Look::Over | Look::Failed(0) => {}
+            Look::Again => self.look_again(share, give_up),
+            Look::Failed(_) => {
+                let others = 0..transfer.ways.len() as u32;
                 others.for_each(|carrier| self.refill(Share { carrier, ..share }));
             }
         }
@@ -239,8 +205,8 @@ impl<K: Key> World<'_, K> {
             Some(Feeder::Transfer(share)) => Some(share),
             Some(Feeder::Relay(_)) | None => delivers,
         };
-        let carriers = transfer.iter().flat_map(|share| &self.transfers[share.transfer as usize].carriers);
-        let others = carriers.map(|carrier| carrier.writes_to as usize).filter(|&other| other != number);
+        let carriers = transfer.iter().flat_map(|share| &self.transfers[share.transfer as usize].ways);
+        let others = carriers.map(|way| way.writes_to as usize).filter(|&other| other != number);
         before.into_iter().chain([number]).chain(behind).chain(others).collect()
     }
 }
