@@ -5,6 +5,9 @@
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../kernel/tests/common/lab.rs"]
 mod lab;
+#[allow(unreachable_pub)]
+#[path = "../../netlink/tests/common/skip.rs"]
+mod skip;
 
 use std::{
     fs,
@@ -17,12 +20,13 @@ use std::{
     time::Duration,
 };
 
-use lab::{Lab, Namespace};
+use lab::{Lab, Namespace, random::Random};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
 use serde_json::Value;
+use skip::skip;
 
 const GRAIN: u64 = 16 << 10;
 const PORT: u16 = 7427;
@@ -30,50 +34,6 @@ const ADDRESSES: [&str; 4] = ["10.77.1.1", "10.77.2.1", "10.77.1.2", "10.77.2.2"
 
 /// Namespaces and processors are the machine's.
 static TURN: Mutex<()> = Mutex::new(());
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.word() % limit
-    }
-}
-
-/// Whether to skip a test because this machine cannot run it; says why and what would enable it.
-fn skip(test: &str) -> bool {
-    let as_root = "sudo -E env PATH=\"$PATH\" cargo test -p anabranch-device";
-    let may_make_namespaces = || {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or("0");
-        let effective = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
-        [12, 21].iter().all(|capability| effective >> capability & 1 == 1)
-    };
-    let (why, enable) = if !nix::unistd::Uid::effective().is_root() {
-        ("needs root", as_root)
-    } else if !may_make_namespaces() {
-        ("root lacks CAP_NET_ADMIN or CAP_SYS_ADMIN", "run it outside of the container")
-    } else if !Path::new("/proc/sys/net/mptcp/enabled").exists() {
-        ("this kernel has no Multipath TCP", "boot a kernel with CONFIG_MPTCP=y")
-    } else if Command::new("ip").arg("-V").output().is_err() {
-        ("there is no ip(8)", "apt-get install iproute2")
-    } else {
-        return false;
-    };
-    let required = std::env::var("ANABRANCH_REQUIRE").unwrap_or_default();
-    assert!(!required.split(',').any(|what| what == "bed"), "{test} is required: {why}; {enable}");
-    let line = format!("SKIPPED: {test}: {why}; enable with: {enable}\n");
-    std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
-    true
-}
 
 /// A process of ours, ended with the value.
 struct Running(Child);

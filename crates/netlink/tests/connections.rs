@@ -12,11 +12,10 @@ use anabranch_netlink::mptcp::{
     Closed, Connection, Endpoint, EndpointFlags, Event, Events, PathManager, Subflow, SubflowAddress, Token,
 };
 use common::{
-    PATIENCE,
     lab::{Lab, Namespace, SERVER},
-    skip, until,
+    pair, skip, until,
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket};
 
 const PORT: u16 = 5001;
 
@@ -44,29 +43,12 @@ struct Conversation {
 impl Conversation {
     /// The server's socket is of IPv4.
     fn open(lab: &Lab) -> Self {
-        Self::between(lab, Domain::IPV4, SocketAddr::from(([0, 0, 0, 0], PORT)))
+        Self::listening(lab, SocketAddr::from(([0, 0, 0, 0], PORT)))
     }
 
-    fn between(lab: &Lab, family: Domain, at: SocketAddr) -> Self {
-        let socket = |family| {
-            let socket = Socket::new(family, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
-            socket.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
-            socket
-        };
-        // The wildcard, for joins to further addresses of the server are for this listener too.
-        let listener = lab.server.enter(|| {
-            let listener = socket(family);
-            listener.bind(&at.into()).expect("the port is free");
-            listener.listen(1).expect("it can listen");
-            listener
-        });
-        let client = lab.client.enter(|| {
-            let client = socket(Domain::IPV4);
-            client.connect(&SocketAddr::from((SERVER, PORT)).into()).expect("the server is reachable");
-            client
-        });
-        let (server, _) = listener.accept().expect("the client has connected");
-        server.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+    fn listening(lab: &Lab, at: SocketAddr) -> Self {
+        let [client, server, listener] =
+            pair::connect(lab, at, Domain::IPV4, SocketAddr::from((SERVER, PORT)));
         let conversation = Self { client, server, _listener: listener };
         conversation.speak();
         conversation
@@ -169,7 +151,7 @@ fn a_subflow_of_ipv4_on_a_socket_of_ipv6_is_closed_by_the_addresses_of_its_event
     let lab = Lab::unshaped();
     let (mut client, mut server) = (Side::open(&lab.client), Side::open(&lab.server));
     let any = SocketAddr::from(([0u16; 8], PORT));
-    let _conversation = Conversation::between(&lab, Domain::IPV6, any);
+    let _conversation = Conversation::listening(&lab, any);
     let first = established(&mut client.events);
     let second = Endpoint { id: 2, ..Endpoint::new("10.77.2.1".parse().unwrap()) };
     client.manager.create_subflow(first.token, &second, first.first.remote).unwrap();

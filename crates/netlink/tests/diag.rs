@@ -13,11 +13,10 @@ use anabranch_netlink::{
     mptcp::{Endpoint, EndpointFlags, PathManager},
 };
 use common::{
-    PATIENCE,
     lab::{Lab, SERVER},
-    skip,
+    pair, skip,
 };
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket};
 
 const PORT: u16 = 5001;
 
@@ -31,29 +30,12 @@ struct Conversation {
     manager: PathManager,
 }
 
-fn socket(family: Domain) -> Socket {
-    let socket = Socket::new(family, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
-    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
-    socket
-}
-
 impl Conversation {
-    fn open(family: Domain, at: SocketAddr) -> Self {
+    fn open(at: SocketAddr) -> Self {
         let lab = Lab::unshaped();
         lab.client.run("sysctl", "-qw net.mptcp.pm_type=1");
-        let listener = lab.server.enter(|| {
-            let listener = socket(family);
-            listener.bind(&at.into()).expect("the port is free");
-            listener.listen(1).expect("it can listen");
-            listener
-        });
-        let client = lab.client.enter(|| {
-            let client = socket(Domain::IPV4);
-            client.connect(&SocketAddr::from((SERVER, PORT)).into()).expect("the server is reachable");
-            client
-        });
-        let (server, _) = listener.accept().expect("the client has connected");
-        server.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        let [client, server, listener] =
+            pair::connect(&lab, at, Domain::IPV4, SocketAddr::from((SERVER, PORT)));
         let (diag, manager) =
             lab.client.enter(|| (SocketDiag::open().unwrap(), PathManager::open().unwrap()));
         let conversation = Self { lab, client, server, _listener: listener, diag, manager };
@@ -100,7 +82,7 @@ fn a_connection_and_its_subflows_are_listed_with_their_figures() {
     if skip("a_connection_and_its_subflows_are_listed_with_their_figures") {
         return;
     }
-    let mut talk = Conversation::open(Domain::IPV4, any());
+    let mut talk = Conversation::open(any());
     talk.send(100_000);
     let connection = talk.connection();
     assert!(connection.state.is_established() && connection.has_remote_key && !connection.is_fallen_back);
@@ -144,7 +126,7 @@ fn the_accepting_side_sees_a_subflow_that_it_has_not_opened() {
     if skip("the_accepting_side_sees_a_subflow_that_it_has_not_opened") {
         return;
     }
-    let talk = Conversation::open(Domain::IPV6, SocketAddr::from(([0u16; 8], PORT)));
+    let talk = Conversation::open(SocketAddr::from(([0u16; 8], PORT)));
     let mut diag = talk.lab.server.enter(|| SocketDiag::open().unwrap());
     let (connections, subflows) = (diag.connections().unwrap(), diag.subflows().unwrap());
     assert_eq!((connections.len(), subflows.len()), (1, 1), "{connections:#?} {subflows:#?}");
@@ -158,7 +140,7 @@ fn a_path_that_dies_in_silence_shows_timeouts_in_a_row() {
     if skip("a_path_that_dies_in_silence_shows_timeouts_in_a_row") {
         return;
     }
-    let mut talk = Conversation::open(Domain::IPV4, any());
+    let mut talk = Conversation::open(any());
     // What arrives at the server is thrown away there: the client's links stay up.
     talk.lab.server.ip("link set s0 down");
     (&talk.client).write_all(b"lost").expect("there is room");

@@ -16,11 +16,11 @@ use std::{
 };
 
 use common::{
-    PATIENCE,
     lab::{Lab, Namespace, SERVER},
+    pair,
 };
 use serde_json::Value;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket};
 
 pub const PORT: u16 = 5001;
 
@@ -31,12 +31,6 @@ pub struct Conversation {
     _listener: Socket,
 }
 
-pub fn socket(family: Domain) -> Socket {
-    let socket = Socket::new(family, Type::STREAM, Some(Protocol::MPTCP)).expect("a socket");
-    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
-    socket
-}
-
 impl Conversation {
     pub fn open(lab: &Lab) -> Self {
         Self::from(lab, Domain::IPV4)
@@ -45,24 +39,13 @@ impl Conversation {
     /// The client's socket is of this family; they speak IPv4.
     pub fn from(lab: &Lab, family: Domain) -> Self {
         // The wildcard, for joins to further addresses of the server are for this listener too.
-        let listener = lab.server.enter(|| {
-            let listener = socket(Domain::IPV4);
-            listener.bind(&SocketAddr::from(([0, 0, 0, 0], PORT)).into()).expect("the port is free");
-            listener.listen(1).expect("it can listen");
-            listener
-        });
-        let client = lab.client.enter(|| {
-            let client = socket(family);
-            let server = Ipv4Addr::from(SERVER);
-            let end = match family {
-                Domain::IPV4 => SocketAddr::from((server, PORT)),
-                _ => SocketAddr::from((server.to_ipv6_mapped(), PORT)),
-            };
-            client.connect(&end.into()).expect("the server is reachable");
-            client
-        });
-        let (server, _) = listener.accept().expect("the client has connected");
-        server.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        let at = SocketAddr::from(([0, 0, 0, 0], PORT));
+        let server = Ipv4Addr::from(SERVER);
+        let to = match family {
+            Domain::IPV4 => SocketAddr::from((server, PORT)),
+            _ => SocketAddr::from((server.to_ipv6_mapped(), PORT)),
+        };
+        let [client, server, listener] = pair::connect(lab, at, family, to);
         let conversation = Self { client, server, _listener: listener };
         conversation.speak();
         conversation

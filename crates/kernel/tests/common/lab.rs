@@ -7,6 +7,9 @@
 //! ```
 //! A download crosses two bottlenecks, one per client address. Everything goes when the value is dropped.
 
+#[path = "random.rs"]
+pub mod random;
+
 use std::{
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
@@ -121,7 +124,7 @@ impl Namespace {
     fn new(role: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let suffix = super::Random(u64::from(std::process::id()) << 32 | u64::from(count)).word() as u32;
+        let suffix = random::Random(u64::from(std::process::id()) << 32 | u64::from(count)).word() as u32;
         let name = format!("ab-{role}-{suffix:08x}");
         command("ip", &format!("netns add {name}"));
         let namespace = Self { name };

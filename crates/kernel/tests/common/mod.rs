@@ -11,6 +11,8 @@ use std::io::Write as _;
 
 use anabranch_kernel::{KernelError, available, check_host};
 
+pub use lab::random::Random;
+
 /// Whether to skip a test because this machine cannot load BPF; says why and what would enable it.
 ///
 /// # Panics
@@ -43,19 +45,7 @@ pub fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").expect("stderr is open");
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-#[derive(Clone)]
-pub struct Random(pub u64);
-
 impl Random {
-    pub fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Uniform over `min..=max`.
     pub fn between(&mut self, min: u32, max: u32) -> u32 {
         let span = u64::from(max) - u64::from(min) + 1;
