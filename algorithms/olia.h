@@ -21,7 +21,8 @@
  *  - ssthresh follows the window down, so that a decrease by alpha is not taken for slow start;
  *  - best paths are compared exactly; the kernel's product overflows at long distances between losses;
  *  - half a packet that halving leaves is kept, as in our Reno;
- *  - with one usable subflow it is Reno to the packet, and only with several may ssthresh be 1;
+ *  - with one usable subflow it is Reno to the packet, and only with several may ssthresh be 1, or whatever
+ *    least_window says, but not above the window, or 2;
  *  - an ACK for more than 2^16 packets counts as one for 2^16.
  */
 #ifndef ANABRANCH_OLIA_H
@@ -29,8 +30,14 @@
 
 #include "anabranch/coupled.h"
 
-#define AB_PARAMS_olia(P)
+#define AB_PARAMS_olia(P)                                                                                    \
+	P(least_window, AB_UNIT_PACKETS, 1, 1, 10,                                                           \
+	  "smallest window of one of several subflows; 2 spares it waits for delayed acknowledgements")
 #define AB_COLD_BYTES_olia 0
+
+struct olia_params {
+	AB_PARAMS_olia(AB_PARAM_FIELD)
+};
 
 struct olia_state {
 	u64 change_q40; /* fraction of a packet gained or lost, plus OLIA_ZERO; above 0, below 2 OLIA_ZERO */
@@ -140,6 +147,7 @@ AB_INLINE struct olia_step olia_step(const struct ab_cc *cc, u32 members)
 /* One ACK with several members: 2^41 * 2^16 and what is carried stay below 2^58. */
 AB_INLINE void olia_change(const struct ab_cc *cc, struct olia_state *s, u32 members, u32 cwnd, u32 acked)
 {
+	const struct olia_params *params = (const struct olia_params *)cc->params;
 	struct olia_step step = olia_step(cc, members);
 	u64 change_q40 = step.size_q40 * ab_min_u32(acked, OLIA_ACKED_MAX);
 	u32 whole;
@@ -152,7 +160,7 @@ AB_INLINE void olia_change(const struct ab_cc *cc, struct olia_state *s, u32 mem
 	} else {
 		whole = change_q40 < s->change_q40 ? 0 : (u32)((change_q40 - s->change_q40) >> 40) + 1;
 		s->change_q40 = s->change_q40 + ((u64)whole << 40) - change_q40;
-		cwnd = cwnd > whole ? cwnd - whole : 1;
+		cwnd = ab_max_u32(cwnd > whole ? cwnd - whole : 1, ab_min_u32(cwnd, params->least_window));
 		ab_set_ssthresh(cc, ab_min_u32(cc->view->ssthresh, cwnd));
 	}
 	ab_set_cwnd(cc, cwnd);
@@ -178,11 +186,13 @@ AB_INLINE void olia_ack(const struct ab_cc *cc)
 
 AB_INLINE u32 olia_loss(const struct ab_cc *cc)
 {
+	const struct olia_params *params = (const struct olia_params *)cc->params;
 	struct olia_state *s = (struct olia_state *)cc->state;
+	u32 least = ab_min_u32(params->least_window, ab_max_u32(cc->view->cwnd, 2));
 
 	if (!ab_several(ab_coupled_members(cc)))
 		return ab_half_exactly(cc, &s->coupled.odd);
-	return ab_coupled_half(cc, &s->coupled.odd, 1);
+	return ab_coupled_half(cc, &s->coupled.odd, least);
 }
 
 AB_INLINE void olia_rto(const struct ab_cc *cc)

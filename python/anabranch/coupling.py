@@ -14,13 +14,26 @@ from anabranch.stats import Estimate, estimate
 #: What is after this line of the document is generated.
 MARKER = "<!-- Generated from here on: make coupling -->"
 
-#: The congestion controls, and what a shared bottleneck is to show: the least and the largest goodput of a
-#: multipath connection over that of the TCP beside it.
-SHARES: dict[str, tuple[float, float]] = {
-    "reno": (1.4, float("inf")),
-    "lia": (0.8, 1.2),
-    "olia": (0.8, 1.2),
-    "balia": (0.8, 1.2),
+
+@dataclass(frozen=True)
+class Control:
+    """A congestion control, as scenarios name it, and what it is to show in a shared bottleneck.
+
+    ``least`` and ``largest`` bound the goodput of a multipath connection over that of the TCP beside it.
+    """
+
+    value: str
+    least: float
+    largest: float = float("inf")
+
+
+#: The congestion controls by the names that they have in the tables. The last is OLIA for Linux's scheduler.
+CONTROLS: dict[str, Control] = {
+    "reno": Control("reno", 1.4),
+    "lia": Control("lia", 0.8, 1.2),
+    "olia": Control("olia", 0.8, 1.2),
+    "balia": Control("balia", 0.8, 1.2),
+    "olia, least_window 2": Control('{ name = "olia", least_window = "2 packets" }', 0.8, 1.2),
 }
 
 
@@ -54,7 +67,7 @@ MIN_RUNS = 2
 
 @dataclass(frozen=True)
 class Case:
-    """One scenario with one congestion control, and settings that override those of its file."""
+    """One scenario with one of ``CONTROLS``, and settings that override those of its file."""
 
     congestion: str
     path: Path
@@ -62,7 +75,7 @@ class Case:
 
     def experiment(self, host: Host | None = None) -> Experiment:
         """Return the experiment, with the settings of a host."""
-        congestion = ("connection.multipath.congestion", self.congestion)
+        congestion = ("connection.multipath.congestion", CONTROLS[self.congestion].value)
         return Experiment(self.path, (congestion, *self.settings, *(host.settings if host else ())))
 
     @property
@@ -78,7 +91,10 @@ class Case:
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the largest value that are wanted."""
-        return SHARES[self.congestion] if self.is_shared else (LEAST_OF_SUM, float("inf"))
+        if not self.is_shared:
+            return LEAST_OF_SUM, float("inf")
+        control = CONTROLS[self.congestion]
+        return control.least, control.largest
 
     def value(self, run: Run) -> float:
         """Return goodput over that of the TCP, or the part of both links that is used."""
@@ -104,7 +120,7 @@ def _utilisation(run: Run) -> float:
     return sum(carried) / sum(capacities)
 
 
-def cases(folder: Path, congestions: Iterable[str] = SHARES) -> list[Case]:
+def cases(folder: Path, congestions: Iterable[str] = CONTROLS) -> list[Case]:
     """Return every scenario of the folder with every congestion control."""
     return [Case(congestion, path) for path in sorted(folder.glob("*.toml")) for congestion in congestions]
 

@@ -46,6 +46,14 @@ def test_bursts_of_linux_for_a_subflow_with_a_small_window_cost_olia_a_share(tmp
     assert without_delay > 0.9 * plain
 
 
+@pytest.mark.parametrize("scenario", [path.stem for path in sorted(FOLDER.glob("shared-*.toml"))])
+def test_a_least_window_of_two_gives_olia_its_share_with_the_scheduler_of_linux(
+    scenario: str, tmp_path: Path
+) -> None:
+    measured = measure(of(scenario, "olia, least_window 2"), [AS_LINUX], 20, tmp_path)
+    assert measured.is_met(AS_LINUX), measured.value(AS_LINUX)
+
+
 def test_a_value_out_of_bounds_is_bold_and_counted(tmp_path: Path) -> None:
     measured = measure(of("shared-20mbit-20ms", "reno"), [SIM], 2, tmp_path)
     good = report([measured], [SIM])

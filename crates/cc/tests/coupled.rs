@@ -11,7 +11,11 @@ const KERNEL: [(&str, u32); 1] = [("precision", 1)];
 
 /// An OLIA connection of two whose subflows have carried so many bytes since their last loss.
 fn olia(windows: [u32; 2], rtts_us: [u32; 2], distances: [u64; 2]) -> Connection {
-    let mut connection = subflows("olia", &[], windows, rtts_us);
+    olia_with(&[], windows, rtts_us, distances)
+}
+
+fn olia_with(set: &[(&str, u32)], windows: [u32; 2], rtts_us: [u32; 2], distances: [u64; 2]) -> Connection {
+    let mut connection = subflows("olia", set, windows, rtts_us);
     for (peer, distance) in connection.peers.iter_mut().zip(distances) {
         peer.bytes_since_loss = distance;
     }
@@ -128,6 +132,31 @@ fn olia_takes_a_packet_from_the_largest_window_and_ssthresh_follows() {
     connection.subflows[1].view.ssthresh = 20;
     assert_eq!(acks_to_growth(&mut connection, 1), 360, "1 / 0.0027778");
     assert_eq!((connection.cwnd(1), connection.ssthresh(1)), (19, 19));
+}
+
+#[test]
+fn olia_takes_no_packet_below_its_least_window_and_gives_none_to_a_smaller_one() {
+    // Of windows 1 and 2 the larger one loses 1/36 of a packet per ACK: 2/9 less than alpha, 1/4.
+    for (set, shrunk) in [(&[][..], 1), (&[("least_window", 2)], 2), (&[("least_window", 10)], 2)] {
+        let mut connection = olia_with(set, [1, 2], EQUAL, [30_000, 10_000]);
+        for _ in 0..40 {
+            connection.ack(1, 1);
+        }
+        assert_eq!(connection.cwnd(1), shrunk, "{set:?}");
+    }
+}
+
+#[test]
+fn olia_halves_to_its_least_window_with_several_subflows() {
+    for (least, [from_2, from_9, from_30]) in [(1, [1, 4, 15]), (2, [2, 4, 15]), (10, [2, 9, 15])] {
+        for (window, want) in [(2, from_2), (9, from_9), (30, from_30)] {
+            let mut connection = subflows("olia", &[("least_window", least)], [window, 20], EQUAL);
+            assert_eq!(connection.fast_retransmit(0), want, "least {least}, window {window}");
+        }
+    }
+    let mut alone = subflows("olia", &[("least_window", 10)], [9, 20], EQUAL);
+    alone.peers[1].usable = 0;
+    assert_eq!(alone.fast_retransmit(0), 4, "alone it is Reno");
 }
 
 #[test]
