@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch._engine import ScenarioError
+from anabranch.as_linux import as_linux
 from anabranch.compare import Variant
 from anabranch.experiment import Experiment
 from anabranch.results import Run, Runs
@@ -73,6 +74,7 @@ class Measured:
     case: Case
     sim: Runs
     kernel: Runs
+    as_linux: Runs | None = None
 
     @property
     def valid(self) -> tuple[Run, ...]:
@@ -86,9 +88,16 @@ class Measured:
 
     def judged(self) -> list[Judged]:
         """Return the verdicts; none if too few runs count."""
+        return self._judged(self.sim)
+
+    def judged_as_linux(self) -> list[Judged]:
+        """Return the verdicts on the simulator with Linux's scheduler; none where it was not run."""
+        return self._judged(self.as_linux) if self.as_linux is not None else []
+
+    def _judged(self, sim: Runs) -> list[Judged]:
         if not self.counts:
             return []
-        judged = judge(Variant("sim", tuple(self.sim)), Variant("kernel", self.valid))
+        judged = judge(Variant("sim", tuple(sim)), Variant("kernel", self.valid))
         wanted = "completion_s" if self.case.kind is Kind.FILE else None
         return [one for one in judged if wanted in (None, one.metric)]
 
@@ -165,12 +174,14 @@ def measure(case: Case, seeds: int, out: Path, progress: Callable[[float], None]
     Returns
     -------
     Measured
-        The runs.
+        The runs; of the group about Multipath TCP also those of the simulator with Linux's scheduler.
     """
     numbers = range(1, seeds + 1)
     sim = case.experiment.run(seeds=numbers, out=out)
+    alike = as_linux(case.experiment) if case.group is Group.MPTCP else case.experiment
+    of_alike = alike.run(seeds=numbers, out=out) if alike is not case.experiment else None
     kernel = case.experiment.run(engine="kernel", seeds=numbers, out=out, progress=progress)
-    return Measured(case, sim, kernel)
+    return Measured(case, sim, kernel, of_alike)
 
 
 def goal_missed(measured: list[Measured]) -> list[str]:

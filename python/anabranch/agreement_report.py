@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from anabranch.agreement import LATENESS_FACT, Group, Kind, Measured
 from anabranch.results import Run
@@ -51,7 +51,7 @@ def report(measured: Sequence[Measured], duration_s: float | None) -> str:
     for group in Group:
         of_group = [one for one in measured if one.case.group is group]
         if of_group:
-            parts += [f"## Measured: {group}", *_tables(of_group)]
+            parts += [f"## Measured: {group}", *_tables(of_group), *_as_linux(of_group)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -145,15 +145,35 @@ def _tables(measured: Sequence[Measured]) -> list[str]:
             if one.case.kind is not kind:
                 continue
             for judged in _of_metric(one, metric):
-                figures = [_figure(metric, judged.sim), _figure(metric, judged.kernel)]
-                row = [f"`{one.case.name}`", str(judged.subject), *figures]
-                rows.append([*row, _difference(judged.difference), _shown(judged)])
+                rows.append([f"`{one.case.name}`", str(judged.subject), *_compared(judged)])
             if not one.counts:
                 rows.append([f"`{one.case.name}`", "-", "-", "too few runs count", "-", "-"])
         title = f"### {title_of(metric).capitalize()}" + (f" in {unit}" if unit else "")
         aim = "goal" if tolerance.is_goal else "for information"
         tables.append(f"{title}\n\nTolerance {100 * tolerance.share:g} %, {aim}.\n\n{_markdown(rows)}")
     return tables
+
+
+def _as_linux(measured: Sequence[Measured]) -> Iterator[str]:
+    """Yield a table of goodput beside that of the simulator with Linux's scheduler, if it was run."""
+    found = [
+        (one.case.name, judged)
+        for one in measured
+        for judged in one.judged_as_linux()
+        if judged.metric == "goodput_bps"
+    ]
+    if found:
+        head = ["scenario", "of", "simulator as Linux", "kernel", "difference, %", "verdict"]
+        rows = [[f"`{name}`", str(judged.subject), *_compared(judged)] for name, judged in found]
+        unit = scale_of("goodput_bps").unit
+        yield f"### Goodput in {unit}, the simulator with Linux's scheduler and send buffer\n\n" + _markdown(
+            [head, *rows]
+        )
+
+
+def _compared(judged: Judged) -> list[str]:
+    figures = [_figure(judged.metric, judged.sim), _figure(judged.metric, judged.kernel)]
+    return [*figures, _difference(judged.difference), _shown(judged)]
 
 
 def _figure(metric: str, value: Estimate | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.as_linux import as_linux
 from anabranch.equilibrium import figure
 from anabranch.experiment import Engine, Experiment, Progress
 from anabranch.results import Run, Runs, Subject
@@ -39,24 +40,15 @@ CONTROLS: dict[str, Control] = {
 
 @dataclass(frozen=True)
 class Host:
-    """What carries the packets: an engine, and settings that make the simulator more like Linux."""
+    """What carries the packets: an engine, or the simulator with Linux's scheduler and send buffer."""
 
     name: str
     engine: Engine
-    settings: tuple[tuple[str, str], ...] = ()
+    as_linux: bool = False
 
 
-#: The columns of the tables. Linux's scheduler gives bursts to a subflow whatever its window, and its send
-#: buffer holds about two windows; the simulator's default does neither.
-HOSTS = (
-    Host("sim", "sim"),
-    Host(
-        "sim as Linux",
-        "sim",
-        (("connection.multipath.scheduler", "linux"), ("transport.send_buffer_tuning", "true")),
-    ),
-    Host("kernel", "kernel"),
-)
+#: The columns of the tables.
+HOSTS = (Host("sim", "sim"), Host("sim as Linux", "sim", as_linux=True), Host("kernel", "kernel"))
 
 #: Least part of the sum of two bottlenecks.
 LEAST_OF_SUM = 0.9
@@ -74,9 +66,10 @@ class Case:
     settings: tuple[tuple[str, str], ...] = ()
 
     def experiment(self, host: Host | None = None) -> Experiment:
-        """Return the experiment, with the settings of a host."""
+        """Return the experiment as a host has it."""
         congestion = ("connection.multipath.congestion", CONTROLS[self.congestion].value)
-        return Experiment(self.path, (congestion, *self.settings, *(host.settings if host else ())))
+        experiment = Experiment(self.path, (congestion, *self.settings))
+        return as_linux(experiment) if host and host.as_linux else experiment
 
     @property
     def name(self) -> str:

@@ -14,6 +14,8 @@ import pytest
 
 from anabranch.agreement import Group, Kind, cases
 from anabranch.agreement_report import MARKER
+from anabranch.as_linux import as_linux
+from anabranch.experiment import Experiment
 from support import REPOSITORY, Command
 
 SCENARIOS = REPOSITORY / "scenarios" / "agreement"
@@ -135,6 +137,48 @@ def test_without_the_program_nothing_is_run(
     assert done.returncode == 4
     assert done.stderr.startswith("skipped: --engine kernel needs anabranch-bed")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("fake_bed")
+def test_multipath_is_also_compared_with_the_simulator_as_linux(
+    anabranch: Command, folder: Path, tmp_path: Path
+) -> None:
+    multipath = folder.rename(folder.parent / "mptcp")
+    text = STEADY.replace("NAME", "over-two").replace('"reno"', '"lia"\nprotocol = "mptcp"')
+    (multipath / "over-two.toml").write_text(text, encoding="utf-8")
+    out = tmp_path / "out"
+    done = anabranch("agreement", "--scenarios", multipath, "--seeds", 2, "--no-files", "--out", out)
+    assert done.returncode == 0, done.stderr
+    _, _, table = done.stdout.partition(
+        "### Goodput in Mbit/s, the simulator with Linux's scheduler and send buffer"
+    )
+    assert re.findall(r"^\| `(.*?)`", table, flags=re.MULTILINE) == ["over-two"], "not of plain TCP"
+    manifests = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("over-two/*/*/run.json")]
+    settings = {"connection.flow.scheduler": "linux", "transport.send_buffer_tuning": "true"}
+    assert [one["overrides"] for one in manifests if one["engine"] == "sim"].count(settings) == 2
+
+
+def test_the_scheduler_and_send_buffer_of_linux_cost_controls_that_follow_the_delay_half(
+    tmp_path: Path,
+) -> None:
+    ratios = {}
+    for name in ("mfvl", "wvegas", "olia"):
+        experiment = Experiment(SCENARIOS / "mptcp" / f"{name}-unequal-paths.toml")
+        plain, alike = (
+            one.run(seeds=[1], out=tmp_path)[0].summary["connections"]["flow"]["goodput_bps"]
+            for one in (experiment, as_linux(experiment))
+        )
+        ratios[name] = alike / plain
+    assert ratios["mfvl"] < 0.6
+    assert ratios["wvegas"] < 0.6
+    assert ratios["olia"] > 0.85
+
+
+def test_a_send_buffer_that_the_scenario_gives_does_not_grow() -> None:
+    alike = as_linux(Experiment(SCENARIOS / "mptcp" / "lia-small-send-buffer.toml"))
+    assert alike.overrides == {"connection.flow.scheduler": "linux"}
+    plain = Experiment(SCENARIOS / "mptcp" / "cubic-small-send-buffer.toml")
+    assert as_linux(plain) is plain
 
 
 @pytest.mark.usefixtures("fake_bed")
