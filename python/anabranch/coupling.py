@@ -21,20 +21,22 @@ class Control:
     """A congestion control, as scenarios name it, and what it is to show in a shared bottleneck.
 
     ``least`` and ``largest`` bound the goodput of a multipath connection over that of the TCP beside it.
+    Where shares differ widely from run to run, ``repeats`` times as many runs are made.
     """
 
     value: str
     least: float
     largest: float = float("inf")
+    repeats: int = 1
 
 
 #: The congestion controls by the names that they have in the tables. The last is OLIA for Linux's scheduler.
 CONTROLS: dict[str, Control] = {
     "reno": Control("reno", 1.4),
     "lia": Control("lia", 0.8, 1.2),
-    "olia": Control("olia", 0.8, 1.2),
+    "olia": Control("olia", 0.8, 1.2, repeats=3),
     "balia": Control("balia", 0.8, 1.2),
-    "olia, least_window 2": Control('{ name = "olia", least_window = "2 packets" }', 0.8, 1.2),
+    "olia, least_window 2": Control('{ name = "olia", least_window = "2 packets" }', 0.8, 1.2, repeats=3),
 }
 
 
@@ -80,6 +82,11 @@ class Case:
     def is_shared(self) -> bool:
         """Whether there is a TCP in the same bottleneck."""
         return self.name.startswith("shared-")
+
+    @property
+    def repeats(self) -> int:
+        """How many times as many runs are made as of a control whose shares hardly differ."""
+        return CONTROLS[self.congestion].repeats if self.is_shared else 1
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -141,7 +148,8 @@ class Measured:
 def measure(
     case: Case, hosts: Sequence[Host], seeds: int, out: Path, progress: Progress | None = None
 ) -> Measured:
-    """Run a case on some hosts; complete runs are reused."""
+    """Run a case on some hosts, ``seeds`` times or a multiple of it; complete runs are reused."""
+    seeds *= case.repeats
     runs: dict[Host, tuple[Run, ...]] = {}
     invalid = 0
     for host in hosts:
@@ -196,4 +204,5 @@ def _row(one: Measured, hosts: Sequence[Host]) -> str:
             text = f"{value.mean:.2f} ± {value.half_width or 0.0:.2f}"
             cells.append(text if one.is_met(host) else f"**{text}**")
     case = one.case
-    return f"| `{case.name}` | {case.congestion} | {case.wanted} | {' | '.join(cells)} |"
+    runs = f" ({max(map(len, one.runs.values()))} runs)" if case.repeats > 1 else ""
+    return f"| `{case.name}` | {case.congestion}{runs} | {case.wanted} | {' | '.join(cells)} |"

@@ -38,7 +38,7 @@ def test_bursts_of_linux_for_a_subflow_with_a_small_window_cost_olia_a_share(tmp
     case = of("shared-30mbit-10ms", "olia")
     hurried = replace(case, settings=(("transport.delayed_ack", "off"),))
     values = [
-        measure(one, [host], 20, tmp_path).value(host)
+        measure(one, [host], 7, tmp_path).value(host)
         for one, host in [(case, SIM), (case, AS_LINUX), (hurried, AS_LINUX)]
     ]
     plain, bursts, without_delay = (value.mean for value in values if value is not None)
@@ -50,7 +50,7 @@ def test_bursts_of_linux_for_a_subflow_with_a_small_window_cost_olia_a_share(tmp
 def test_a_least_window_of_two_gives_olia_its_share_with_the_scheduler_of_linux(
     scenario: str, tmp_path: Path
 ) -> None:
-    measured = measure(of(scenario, "olia, least_window 2"), [AS_LINUX], 20, tmp_path)
+    measured = measure(of(scenario, "olia, least_window 2"), [AS_LINUX], 7, tmp_path)
     assert measured.is_met(AS_LINUX), measured.value(AS_LINUX)
 
 

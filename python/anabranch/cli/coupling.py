@@ -22,7 +22,10 @@ def coupling(
     ),
     engine: Annotated[Engine | None, typer.Option(help="One engine alone; both unless given.")] = None,
     seeds: Annotated[
-        int, typer.Option(min=MIN_RUNS, max=MAX_SEEDS, metavar="N", help="Repetitions of each.")
+        int,
+        typer.Option(
+            min=MIN_RUNS, max=MAX_SEEDS, metavar="N", help="Repetitions of each, of OLIA three times as many."
+        ),
     ] = 5,
     out: Annotated[Path, typer.Option(help="Where runs are kept.")] = Path("runs/coupling"),
     write: Annotated[
@@ -50,5 +53,5 @@ def coupling(
 
 def _measure(case: Case, hosts: list[Host], seeds: int, out: Path) -> Measured:
     duration_s = case.experiment().scenario.duration_s
-    with progress_bar(f"{case.name} ({case.congestion})", seeds, duration_s) as progress:
+    with progress_bar(f"{case.name} ({case.congestion})", seeds * case.repeats, duration_s) as progress:
         return measure(case, hosts, seeds, out, progress)
