@@ -18,10 +18,14 @@ use super::{common::lab::Namespace, inside, wait};
 
 /// Two interfaces, of which the second has this role, and one policy for everything.
 pub fn config(second: &str, policy: &str) -> NamedTempFile {
-    let text = format!(
+    written(&format!(
         "[agent]\nset_pm_type = true\n[[interface]]\nname = \"c1\"\n[[interface]]\nname = \"c2\"\n{second}\n\
          [[connection]]\npolicy = {policy}\n"
-    );
+    ))
+}
+
+/// A configuration of one's own.
+pub fn written(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().expect("a temporary file");
     file.write_all(text.as_bytes()).expect("it can be written");
     file
@@ -50,6 +54,10 @@ impl Agent {
         let agent = Self { child, said, reader };
         agent.wait_for("started", |_| true);
         agent
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// A number of its `/proc/PID/status`.

@@ -6,6 +6,7 @@
 pub mod agent;
 #[path = "../../../netlink/tests/common/mod.rs"]
 pub mod common;
+pub mod stream;
 
 use std::{
     io::{Read as _, Write as _},
