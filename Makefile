@@ -45,6 +45,11 @@ device: ## build target/release/anabranchd, which runs congestion controls in th
 	@missing=$$(.ci/linux-packages) || { echo "packages are missing: sudo apt-get install $$missing" >&2; exit 1; }
 	cargo build --release -p anabranch-device
 
+.PHONY: agent-slim
+agent-slim: ## build the agent alone, static and small: target/<this machine>/slim/anabranchd
+	RUSTFLAGS="-C target-feature=+crt-static" cargo build --profile slim -p anabranch-device \
+		--no-default-features --features agent --target $$(rustc -vV | sed -n 's/^host: //p')
+
 .PHONY: test
 test: setup ## run every test this machine can run; the others are skipped by name
 	.ci/test-linux

@@ -38,7 +38,7 @@ fn main() {
     let entries = algorithms::entries(&folders);
     let sources = Sources { bpf: here.join("bpf"), algorithms: folders, libbpf, big_endian };
     let mut objects = String::from("&[");
-    let mut select = "None".to_owned();
+    let mut programs = ["select", "timeouts"].map(|name| (name, "None".to_owned()));
     let missing = match find_compiler() {
         Ok(compiler) => {
             let stable = stable_dir(&out);
@@ -53,9 +53,11 @@ fn main() {
                 )
                 .expect("writing to a string");
             }
-            let object = out.join("select.bpf.o");
-            compile_file(&compiler, &sources, &out, &sources.bpf.join("select.bpf.c"), &object);
-            select = format!("Some(&Aligned(*include_bytes!({object:?})))");
+            for (name, elf) in &mut programs {
+                let (source, object) = (format!("{name}.bpf.c"), out.join(format!("{name}.bpf.o")));
+                compile_file(&compiler, &sources, &out, &sources.bpf.join(source), &object);
+                *elf = format!("Some(&Aligned(*include_bytes!({object:?})))");
+            }
             "None".to_owned()
         }
         Err(why) => {
@@ -65,12 +67,15 @@ fn main() {
         }
     };
     objects.push(']');
+    let [(_, select), (_, timeouts)] = programs;
     fs::write(
         out.join("objects.rs"),
         format!(
             "/// The objects, in the registry's order.\npub(crate) static OBJECTS: &[Object] = {objects};\n\
              /// The program that chooses for a control group.\n\
              pub(crate) static SELECT: Option<&Aligned<[u8]>> = {select};\n\
+             /// The program that tells of retransmission timeouts.\n\
+             pub(crate) static TIMEOUTS: Option<&Aligned<[u8]>> = {timeouts};\n\
              /// Why there are none.\npub(crate) static MISSING: Option<&str> = {missing};\n"
         ),
     )

@@ -9,7 +9,6 @@ use std::{
         linux::net::SocketAddrExt as _,
         unix::net::{SocketAddr as UnixAddress, UnixStream},
     },
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
     time::Duration,
 };
@@ -21,7 +20,9 @@ use live::{
         lab::{Lab, Namespace},
         skip,
     },
-    done, run, subflows, wait,
+    done, run,
+    stream::{Stream, set_link, subflow_from},
+    subflows, wait,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -34,70 +35,6 @@ const FAILOVER: &str = r#"{ name = "failover", retry = "100 ms", retry_max = "20
 
 fn pm_type(namespace: &Namespace) -> String {
     namespace.run("sysctl", "-n net.mptcp.pm_type").trim().to_owned()
-}
-
-/// The subflow from an address, once there is one that is established.
-fn subflow_from(namespace: &Namespace, address: &str) -> Value {
-    wait(&format!("a subflow from {address}"), || {
-        subflows(namespace)
-            .into_iter()
-            .find(|subflow| subflow["local"].as_str().is_some_and(|at| at.starts_with(address)))
-    })
-}
-
-/// Takes a link of the client down or up; its routes go and come with it, as a DHCP client would have it.
-fn set_link(client: &Namespace, link: u32, up: bool) {
-    client.ip(&format!("link set c{link} {}", if up { "up" } else { "down" }));
-    if up {
-        client.ip(&format!("route replace default via 10.77.{link}.254 dev c{link} table {link}"));
-    }
-}
-
-/// Sends bytes from the client to the server until the test is over, and counts what arrives.
-struct Stream<'a> {
-    conversation: &'a Conversation,
-    arrived: AtomicU64,
-    is_over: AtomicBool,
-}
-
-impl<'a> Stream<'a> {
-    fn run<T>(conversation: &'a Conversation, work: impl FnOnce(&Self) -> T) -> T {
-        let stream = Self { conversation, arrived: AtomicU64::new(0), is_over: AtomicBool::new(false) };
-        thread::scope(|scope| {
-            scope.spawn(|| stream.send());
-            scope.spawn(|| stream.receive());
-            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&stream)));
-            stream.is_over.store(true, Ordering::Relaxed);
-            conversation.client.shutdown(std::net::Shutdown::Both).expect("it is open");
-            conversation.server.shutdown(std::net::Shutdown::Both).expect("it is open");
-            outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
-    }
-
-    /// 1 kB every 5 ms.
-    fn send(&self) {
-        while !self.is_over.load(Ordering::Relaxed)
-            && (&self.conversation.client).write_all(&[7; 1000]).is_ok()
-        {
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn receive(&self) {
-        let mut buffer = [0; 4096];
-        while !self.is_over.load(Ordering::Relaxed) {
-            match (&self.conversation.server).read(&mut buffer) {
-                Ok(0) | Err(_) => return,
-                Ok(bytes) => self.arrived.fetch_add(bytes as u64, Ordering::Relaxed),
-            };
-        }
-    }
-
-    /// Waits until so many bytes more have arrived.
-    fn flows(&self, bytes: u64) {
-        let before = self.arrived.load(Ordering::Relaxed);
-        wait("data", || (self.arrived.load(Ordering::Relaxed) >= before + bytes).then_some(()));
-    }
 }
 
 #[test]

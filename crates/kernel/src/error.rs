@@ -81,6 +81,12 @@ pub enum KernelError {
         /// libbpf's error.
         source: libbpf_rs::Error,
     },
+    /// The kernel refused the program that tells of retransmission timeouts.
+    #[error("the kernel refused the program that tells of retransmission timeouts: {source}")]
+    NoTimeouts {
+        /// libbpf's error.
+        source: libbpf_rs::Error,
+    },
     /// A map of the loaded algorithm could not be read.
     #[error("cannot read `{what}` of the loaded algorithm: {source}")]
     Read {

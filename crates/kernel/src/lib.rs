@@ -7,6 +7,8 @@
 //!
 //! [`Pins`] holds registrations beyond the end of the process, in the BPF file system.
 //!
+//! [`Timeouts`] tells of retransmission timeouts of subflows.
+//!
 //! How kernel hooks become events, and what this host cannot see, is described in `docs/kernel.md`.
 
 mod counters;
@@ -16,6 +18,7 @@ mod load;
 mod objects;
 mod pinned;
 mod select;
+mod timeouts;
 
 pub use counters::{Counters, EVENTS};
 pub use error::KernelError;
@@ -24,3 +27,4 @@ pub use load::{Attached, kernel_name};
 pub use objects::{available, elf};
 pub use pinned::{Connection, Loading, PinError, Pinned, Pins};
 pub use select::pin_choice;
+pub use timeouts::{Timeout, Timeouts};

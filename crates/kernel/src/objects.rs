@@ -42,3 +42,9 @@ pub(crate) fn select_elf() -> Result<&'static [u8], KernelError> {
     available()?;
     Ok(&SELECT.expect("it is compiled with the others").0)
 }
+
+/// The object of `bpf/timeouts.bpf.c`.
+pub(crate) fn timeouts_elf() -> Result<&'static [u8], KernelError> {
+    available()?;
+    Ok(&TIMEOUTS.expect("it is compiled with the others").0)
+}

@@ -6,7 +6,7 @@ use anabranch_netlink::{
     NetlinkError,
     mptcp::{Endpoint, EndpointFlags, Token},
 };
-use anabranch_policy::paths::{Action, Decision, Nanos, State};
+use anabranch_policy::paths::{Action, DEAD, Decision, Nanos, State};
 
 use super::{
     log::Line,
@@ -82,8 +82,11 @@ impl Agent<'_> {
             managed.look_at,
             is_changed.then_some(now),
             managed.has_timeouts.then_some(now + LOOK_TIMEOUTS),
-            // A little later than the timer, so that the timeout has been.
-            managed.timeout_in_ms.map(|ms| now + (u64::from(ms) + 5) * MS),
+            // A little later than the timer, so that the timeout has been; where the kernel tells of it, that is soon enough.
+            managed
+                .timeout_in_ms
+                .filter(|_| self.timeouts.why_not().is_some())
+                .map(|ms| now + (u64::from(ms) + 5) * MS),
             Some(now + LOOK_MAX),
         ];
         let next = looks.into_iter().flatten().min().unwrap_or(now + LOOK_MAX);
@@ -108,6 +111,10 @@ impl Agent<'_> {
                     ..Endpoint::new(local)
                 };
                 self.open_subflow(token, endpoint, pair.remote)?;
+                Ok(true)
+            }
+            Action::Close if decision.reason.code == DEAD && managed.is_last(decision.path) => {
+                managed.park(decision.path);
                 Ok(true)
             }
             Action::Close => {

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path as FilePath, PathBuf},
 };
 
@@ -13,13 +13,15 @@ use anabranch_policy::{
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::quantity;
+use super::{ProbeRule, quantity};
 use crate::{DeviceError, path::nearest};
 
 /// Other names of path managers, as users ask for them.
 pub(super) const ALIASES: [(&str, &str); 1] = [("impact", "pcdc")];
 /// Leaves connections alone.
 pub(super) const NONE: &str = "none";
+/// From one probe of an interface to the next.
+pub(super) const PROBE_EVERY: &str = "30 s";
 
 /// What the agent is to do.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Config {
     pub beside_managers: bool,
     /// Keeps what interfaces with a cap have carried.
     pub state: Option<PathBuf>,
+    /// Has the kernel tell of retransmission timeouts by a BPF program, if it can be.
+    pub bpf: bool,
     /// Which interfaces may be used, and how; the first that matches counts.
     pub interfaces: Vec<InterfaceRule>,
     /// What is done with which connections; the first that matches counts.
@@ -62,6 +66,10 @@ pub struct InterfaceRule {
     pub radio: Option<Linear>,
     /// What it may carry in a period of the policy `cost`, both directions, all traffic.
     pub cap_bytes: Option<u64>,
+    /// A subflow that has sent nothing for so many nanoseconds sends something.
+    pub keepalive: Option<u64>,
+    /// How it is found out whether there is an Internet behind it.
+    pub probe: Option<ProbeRule>,
 }
 
 impl InterfaceRule {
@@ -174,6 +182,7 @@ impl Config {
             set_pm_type: file.agent.set_pm_type,
             beside_managers: file.agent.beside_managers,
             state: file.agent.state,
+            bpf: file.agent.bpf.unwrap_or(true),
             interfaces: interfaces.collect::<Result<_, _>>()?,
             connections: connections.collect::<Result<_, _>>()?,
         };
@@ -248,6 +257,7 @@ struct AgentTable {
     #[serde(default)]
     beside_managers: bool,
     state: Option<PathBuf>,
+    bpf: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -261,6 +271,15 @@ struct InterfaceTable {
     #[serde(default)]
     power: PowerTable,
     cap: Option<String>,
+    keepalive: Option<String>,
+    probe: Option<ProbeTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProbeTable {
+    to: SocketAddr,
+    every: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -303,7 +322,22 @@ fn interface_rule(table: InterfaceTable) -> Result<InterfaceRule, String> {
         role: table.role,
         radio,
         cap_bytes: table.cap.as_deref().map(quantity::bytes).transpose()?,
+        keepalive: table.keepalive.as_deref().map(|text| interval("keepalive", text)).transpose()?,
+        probe: table.probe.map(probe_rule).transpose()?,
     })
+}
+
+fn probe_rule(table: ProbeTable) -> Result<ProbeRule, String> {
+    let every = interval("probe.every", table.every.as_deref().unwrap_or(PROBE_EVERY))?;
+    Ok(ProbeRule { to: table.to, every })
+}
+
+/// A time in nanoseconds, of at least a second: nothing else wakes an idle agent more often.
+fn interval(key: &str, text: &str) -> Result<u64, String> {
+    match quantity::time(text)? {
+        0..1_000_000_000 => Err(format!("`{key}` is \"{text}\", expected \"1 s\" or more")),
+        time => Ok(time),
+    }
 }
 
 /// Whether the agent can do it: it has one path per pair of addresses, so that `ndiffports` would do nothing.
@@ -450,8 +484,8 @@ mod tests {
         refused(
             "role = ",
             "rolle = ",
-            "agent.toml:7:9: unknown field `rolle`, expected one of `name`, `allowed`, `role`, `radio`, `power`, `cap`; \
-             the nearest name is `role`",
+            "agent.toml:7:9: unknown field `rolle`, expected one of `name`, `allowed`, `role`, `radio`, `power`, `cap`, \
+             `keepalive`, `probe`; the nearest name is `role`",
         );
         refused(
             "\"metered\"",

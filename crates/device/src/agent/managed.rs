@@ -10,11 +10,14 @@ use anabranch_netlink::{
     mptcp::{SubflowAddress, Token},
 };
 use anabranch_policy::{
-    paths::{Decision, Nanos, Observation, Path, PathManager, State},
+    paths::{DEAD, Decision, Nanos, Observation, Path, PathManager, State},
     scheduler::SSTHRESH_INFINITE,
 };
 
-use super::{Config, Policy, Role, ledger::Ledger, network::Network};
+use super::{
+    Config, Policy, Role, keepalive::Keepalive, ledger::Ledger, network::Network, probe::Probes,
+    timeouts::Timeout,
+};
 
 /// An end of the peer.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +116,12 @@ pub(super) struct Managed {
     delivered_bytes: u64,
     /// Subflows that nothing can answer, and why: to be closed, whatever the policy.
     pub(super) orphans: Vec<(SubflowAddress, &'static str)>,
+    /// Subflows that do not answer and that the policy has closed: kept until there is another, since a connection without any
+    /// ends after `net.mptcp.close_timeout`. For the policy they are over.
+    parked: Vec<SubflowAddress>,
+    keepalive: Keepalive,
+    /// The timeout that was told last: its subflow, and how many in a row.
+    timed_out: Option<(SubflowAddress, u32)>,
     /// Timeouts in a row of any subflow.
     pub(super) has_timeouts: bool,
     /// Until the next retransmission timeout.
@@ -140,6 +149,9 @@ impl Managed {
             may_join: false,
             delivered_bytes: 0,
             orphans: Vec::new(),
+            parked: Vec::new(),
+            keepalive: Keepalive::default(),
+            timed_out: None,
             has_timeouts: false,
             timeout_in_ms: None,
         }
@@ -245,18 +257,21 @@ impl Managed {
         now: Nanos,
         config: &Config,
         network: &Network,
+        probes: &Probes,
         ledger: &Ledger,
         subflows: &[&Subflow],
     ) {
         self.grow(config, network, ledger);
         (self.has_timeouts, self.timeout_in_ms) = (false, None);
+        self.unpark(subflows);
+        let mut strays = Vec::new();
         for (pair, path) in self.pairs.iter_mut().zip(&mut self.paths) {
             let mut own: Vec<&Subflow> =
                 subflows.iter().copied().filter(|subflow| pair.carries(subflow, network)).collect();
             own.retain(|subflow| {
                 let is_orphan = network.interface_of(subflow.address.local.ip().to_canonical()).is_none();
                 if is_orphan && is_open(subflow) {
-                    self.orphans.push((subflow.address, "address-gone"));
+                    strays.push(subflow.address);
                 }
                 !is_orphan
             });
@@ -266,7 +281,8 @@ impl Managed {
                 pair.locals.push(local);
             }
             let counts = pair.counted.take(&own);
-            let open = own.iter().filter(|subflow| is_open(subflow));
+            let open =
+                own.iter().filter(|subflow| is_open(subflow) && !self.parked.contains(&subflow.address));
             let best = open.clone().max_by_key(|subflow| (subflow.state.is_established(), subflow.address));
             pair.subflows = open.map(|subflow| subflow.address).collect();
             let state = match best {
@@ -282,7 +298,9 @@ impl Managed {
             let is_known = |remote: &Remote| remote.end == pair.remote && remote.is_known;
             *path = Path {
                 known: self.remotes.iter().any(is_known),
-                link_up: network.is_up(pair.interface) && pair.local.is_some(),
+                link_up: network.is_up(pair.interface)
+                    && pair.local.is_some()
+                    && probes.is_good(pair.interface),
                 since: if state == path.state { path.since } else { now - self.epoch },
                 state,
                 backup: best.map_or(path.backup, |subflow| subflow.flags.is_backup_here()),
@@ -301,6 +319,59 @@ impl Managed {
             self.timeout_in_ms = timers.chain(self.timeout_in_ms).min();
         }
         self.leave_dead_links(now, network);
+        if self.paths.iter().any(|path| path.state == State::Established) {
+            self.orphans.extend(strays.into_iter().map(|subflow| (subflow, "address-gone")));
+            self.orphans.extend(self.parked.drain(..).map(|subflow| (subflow, DEAD)));
+        }
+    }
+
+    /// Takes back those that are parked and answer again, and forgets those that are over.
+    fn unpark(&mut self, subflows: &[&Subflow]) {
+        self.parked.retain(|&parked| {
+            let found = subflows.iter().find(|subflow| subflow.address == parked);
+            found.is_some_and(|subflow| is_open(subflow) && subflow.figures.timeouts > 0)
+        });
+    }
+
+    /// Whether no path but this one has a subflow that is established.
+    pub(super) fn is_last(&self, path: usize) -> bool {
+        let established = |(other, of): (usize, &Path)| other != path && of.state == State::Established;
+        !self.paths.iter().enumerate().any(established)
+    }
+
+    /// Keeps the subflows of a path and tells the policy that they are over.
+    pub(super) fn park(&mut self, path: usize) {
+        self.parked.append(&mut self.pairs[path].subflows);
+        self.paths[path].state = State::Closed;
+    }
+
+    /// A timeout of one of its subflows; which one, if it is news.
+    pub(super) fn times_out(&mut self, timeout: Timeout) -> Option<SubflowAddress> {
+        let ports = (timeout.local_port, timeout.remote_port);
+        let mut subflows = self.pairs.iter().flat_map(|pair| &pair.subflows);
+        let found = *subflows.find(|of| (of.local.port(), of.remote.port()) == ports)?;
+        let news = Some((found, timeout.timeouts));
+        (std::mem::replace(&mut self.timed_out, news) != news).then_some(found)
+    }
+
+    /// Subflows that are to send something to be kept alive, with their rank, and when the next will be.
+    pub(super) fn silent(
+        &mut self,
+        now: Nanos,
+        config: &Config,
+        subflows: &[&Subflow],
+    ) -> (Vec<(SubflowAddress, bool)>, Option<Nanos>) {
+        let pairs = &self.pairs;
+        let every = |subflow: &Subflow| {
+            let pair = pairs.iter().find(|pair| pair.subflows.contains(&subflow.address))?;
+            config.interface(&pair.dev)?.keepalive
+        };
+        let (silent, next) = self.keepalive.look(now, subflows, every);
+        let rank = |address: SubflowAddress| {
+            let of = subflows.iter().find(|subflow| subflow.address == address);
+            (address, of.is_some_and(|subflow| subflow.flags.is_backup_here()))
+        };
+        (silent.into_iter().map(rank).collect(), next)
     }
 
     /// What has been sent over a link that is down would wait for a retransmission timeout; once its subflow is closed, it goes over

@@ -5,18 +5,23 @@
 
 mod act;
 mod claim;
+mod clock;
 mod config;
 mod control;
+mod keepalive;
 mod ledger;
 mod log;
 mod managed;
 mod network;
+mod probe;
 mod quantity;
 mod report;
 mod run;
 mod schema;
+mod timeouts;
 
 pub use config::{Config, ConnectionRule, InterfaceRule, Policy, Role};
 pub use control::why;
+pub use probe::ProbeRule;
 pub use run::run;
 pub use schema::schema;

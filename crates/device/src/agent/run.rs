@@ -27,20 +27,21 @@ use nix::{
     sys::{
         signal::{SigSet, Signal},
         signalfd::{SfdFlags, SignalFd},
-        time::TimeValLike as _,
     },
-    time::{ClockId, clock_gettime},
 };
 
 use super::{
     Config,
     claim::Claim,
+    clock::Clock,
     control::{Control, Request},
     ledger::{Kept, Ledger},
     log::{Line, Log},
     managed::Managed,
     network::Network,
+    probe::Probes,
     report::{Report, Subflows},
+    timeouts::{Timeout, Timeouts},
 };
 use crate::DeviceError;
 
@@ -69,7 +70,9 @@ pub fn run(config: &Config, as_json: bool) -> Result<(), DeviceError> {
         SignalFd::with_flags(&signals, flags).map_err(DeviceError::system("waiting for signals"))?;
     let claim = Claim::make(config)?;
     let mut agent = Agent::open(config, as_json)?;
-    agent.say(&Line::new("started", "").with("path_manager_before", claim.before()));
+    let line = Line::new("started", "").with("path_manager_before", claim.before());
+    let line = line.with("timeouts", if agent.timeouts.why_not().is_none() { "told" } else { "looked-for" });
+    agent.say(&agent.timeouts.why_not().map_or(line.clone(), |why| line.with("why", why)));
     let ended = agent.work(&signals, &claim.control);
     agent.keep();
     agent.say(&Line::new("ended", "").with("connections", agent.managed.len()));
@@ -85,6 +88,8 @@ pub(super) struct Agent<'a> {
     diag: SocketDiag,
     events: mptcp::Events,
     changes: rtnetlink::Events,
+    pub(super) timeouts: Timeouts,
+    probes: Probes,
     network: Network,
     ledger: Ledger,
     boot_id: String,
@@ -96,8 +101,7 @@ pub(super) struct Agent<'a> {
     pub(super) report: Report,
     /// State of the random numbers for jitter.
     draws: u64,
-    /// From `CLOCK_BOOTTIME` to the time of policies: `CLOCK_REALTIME` when the agent began, whatever becomes of that clock.
-    offset: Nanos,
+    clock: Clock,
 }
 
 /// What the kernel lists.
@@ -112,16 +116,11 @@ impl Listed {
     }
 }
 
-fn clock(clock: ClockId) -> Nanos {
-    let time = clock_gettime(clock).expect("every Linux has this clock");
-    u64::try_from(time.num_nanoseconds()).expect("the clock does not run before 1970")
-}
-
 impl<'a> Agent<'a> {
     fn open(config: &'a Config, as_json: bool) -> Result<Self, DeviceError> {
         let (events, changes) = (mptcp::Events::open()?, rtnetlink::Events::open()?);
         events.set_receive_buffer(EVENT_BUFFER)?;
-        let (boot, real) = (clock(ClockId::CLOCK_BOOTTIME), clock(ClockId::CLOCK_REALTIME));
+        let clock = Clock::begin();
         Ok(Self {
             config,
             log: Log { as_json },
@@ -129,6 +128,8 @@ impl<'a> Agent<'a> {
             diag: SocketDiag::open()?,
             events,
             changes,
+            timeouts: Timeouts::open(config.bpf),
+            probes: Probes::default(),
             network: Network::open()?,
             ledger: Ledger::with(config.state.as_deref().map(Kept::read).transpose()?.unwrap_or_default()),
             boot_id: fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned(),
@@ -136,22 +137,22 @@ impl<'a> Agent<'a> {
             managed: BTreeMap::new(),
             others: BTreeSet::new(),
             report: Report::default(),
-            draws: real ^ u64::from(std::process::id()) << 32,
-            offset: real.saturating_sub(boot),
+            draws: clock.of_day() ^ u64::from(std::process::id()) << 32,
+            clock,
         })
     }
 
     fn now(&self) -> Nanos {
-        clock(ClockId::CLOCK_BOOTTIME) + self.offset
+        self.clock.now()
     }
 
     pub(super) fn say(&self, line: &Line) {
-        self.log.say(clock(ClockId::CLOCK_REALTIME) / MS, line);
+        self.log.say(self.clock.of_day() / MS, line);
     }
 
     /// Says what happened to a managed connection, and keeps it.
     pub(super) fn say_of(&mut self, token: Token, line: &Line) {
-        let at_ms = clock(ClockId::CLOCK_REALTIME) / MS;
+        let at_ms = self.clock.of_day() / MS;
         self.log.say(at_ms, line);
         self.report.keep(token, at_ms, line.text());
     }
@@ -192,15 +193,22 @@ impl<'a> Agent<'a> {
                 None => PollTimeout::NONE,
             };
             let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
-            let mut sockets = [
+            let mut sockets = vec![
                 readable(self.events.as_fd()),
                 readable(self.changes.as_fd()),
                 readable(signals.as_fd()),
                 readable(control.as_fd()),
             ];
+            sockets.extend(self.timeouts.descriptor().map(readable));
+            let others = sockets.len();
+            sockets.extend(self.probes.descriptors().map(|fd| PollFd::new(fd, PollFlags::POLLOUT)));
             match poll(&mut sockets, timeout) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(DeviceError::system("waiting for events")(error)),
+            }
+            if sockets[others..].iter().any(|socket| socket.any().unwrap_or(true)) {
+                self.probe(self.now());
+                look_at = Some(self.now());
             }
             control.serve(|request| self.answer(request));
             match signals.read_signal() {
@@ -237,7 +245,20 @@ impl<'a> Agent<'a> {
                 self.lost("links");
             }
         }
+        for timeout in self.timeouts.take()? {
+            is_told |= self.hear_timeout(timeout);
+        }
         Ok(is_told)
+    }
+
+    /// Whether it is of a connection that is managed.
+    fn hear_timeout(&mut self, timeout: Timeout) -> bool {
+        let Some(managed) = self.managed.get_mut(&timeout.token) else { return false };
+        if let Some(subflow) = managed.times_out(timeout) {
+            let line = Line::new("timeout", timeout.token).with("subflow", subflow.to_string());
+            self.say_of(timeout.token, &line.with("timeouts", timeout.timeouts));
+        }
+        true
     }
 
     fn lost(&mut self, of: &str) {
@@ -294,20 +315,51 @@ impl<'a> Agent<'a> {
         self.count(now);
         self.forget(&listed);
         self.adopt(&listed, now)?;
-        let mut look_at = self.ledger.next_period();
+        self.probe(now);
+        let mut look_at = [self.ledger.next_period(), self.probes.next()].into_iter().flatten().min();
         for connection in &listed.connections {
             // Taken out, so that the rest of the agent can be used meanwhile.
             let Some(mut managed) = self.managed.remove(&connection.token) else { continue };
             let subflows = listed.of(connection.token);
-            managed.observe(now, self.config, &self.network, &self.ledger, &subflows);
+            managed.observe(now, self.config, &self.network, &self.probes, &self.ledger, &subflows);
             self.close_orphans(&mut managed)?;
+            let kept_at = self.keep_alive(&mut managed, &subflows, now)?;
             let draw = self.draw_permille();
             let decisions = managed.decide(now, connection, &subflows, draw);
             let next = self.carry_out(&mut managed, &decisions, now)?;
-            look_at = [look_at, Some(next)].into_iter().flatten().min();
+            look_at = [look_at, Some(next), kept_at].into_iter().flatten().min();
             self.managed.insert(connection.token, managed);
         }
         Ok(look_at)
+    }
+
+    /// Probes links while a connection is managed.
+    fn probe(&mut self, now: Nanos) {
+        if self.managed.is_empty() {
+            self.probes.rest();
+            return;
+        }
+        for line in self.probes.work(now, self.config, &self.network) {
+            self.say(&line);
+        }
+    }
+
+    /// Has silent subflows send something; says when to look again for that.
+    fn keep_alive(
+        &mut self,
+        managed: &mut Managed,
+        subflows: &[&Subflow],
+        now: Nanos,
+    ) -> Result<Option<Nanos>, DeviceError> {
+        let (silent, next) = managed.silent(now, self.config, subflows);
+        for (subflow, backup) in silent {
+            match self.manager.set_subflow_backup(managed.token, subflow, backup) {
+                Err(error) if error.errno() == Some(libc::EPERM) => return Err(error.into()),
+                Err(_) => self.report.refusals += 1,
+                Ok(()) => self.report.count("keepalive", "silent"),
+            }
+        }
+        Ok(next)
     }
 
     /// Counts what interfaces with a cap have carried.
@@ -401,7 +453,8 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Even in 0 to 1000 (SplitMix64: Steele, Lea, Flood 2014).
+    /// Even in 0 to 1000 (SplitMix64: Steele, Lea, Flood 2014). Of its own, since the streams of `crates/draw` hash their names by BLAKE3,
+    /// whose C and assembly a cross build of the agent would need a compiler for.
     fn draw_permille(&mut self) -> u32 {
         self.draws = self.draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.draws;

@@ -6,7 +6,7 @@ use anabranch_policy::{
 };
 use serde_json::{Map, Value, json};
 
-use super::config::{ALIASES, NONE, is_offered};
+use super::config::{ALIASES, NONE, PROBE_EVERY, is_offered};
 
 /// The schema (draft 2020-12). Policies and their parameters are those of the registry.
 pub fn schema() -> Value {
@@ -49,6 +49,10 @@ pub fn schema() -> Value {
                         "type": "string",
                         "description": "File that keeps what interfaces with a cap have carried.",
                     },
+                    "bpf": {
+                        "type": "boolean", "default": true,
+                        "description": "Have the kernel tell of retransmission timeouts by a BPF program, if it can be.",
+                    },
                 },
             },
             "interface": {
@@ -78,6 +82,23 @@ pub fn schema() -> Value {
                         "cap": {
                             "type": "string",
                             "description": "What it may carry in a period of the policy cost, as \"2 GB\".",
+                        },
+                        "keepalive": {
+                            "type": "string",
+                            "description": "A subflow that has sent nothing for so long sends something, as \"2 min\".",
+                        },
+                        "probe": {
+                            "type": "object",
+                            "additionalProperties": false,
+                            "required": ["to"],
+                            "description": "A TCP connection now and then, to find out whether there is an Internet behind it.",
+                            "properties": {
+                                "to": { "type": "string", "description": "Address and port, as \"192.0.2.1:443\"." },
+                                "every": {
+                                    "type": "string", "default": PROBE_EVERY,
+                                    "description": "From one to the next, at least \"1 s\".",
+                                },
+                            },
                         },
                     },
                 },

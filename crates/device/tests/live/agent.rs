@@ -14,14 +14,18 @@ use nix::{
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use super::{common::lab::Namespace, daemon, wait};
+use super::{common::lab::Namespace, inside, wait};
 
 /// Two interfaces, of which the second has this role, and one policy for everything.
 pub fn config(second: &str, policy: &str) -> NamedTempFile {
-    let text = format!(
+    written(&format!(
         "[agent]\nset_pm_type = true\n[[interface]]\nname = \"c1\"\n[[interface]]\nname = \"c2\"\n{second}\n\
          [[connection]]\npolicy = {policy}\n"
-    );
+    ))
+}
+
+/// A configuration of one's own.
+pub fn written(text: &str) -> NamedTempFile {
     let mut file = NamedTempFile::new().expect("a temporary file");
     file.write_all(text.as_bytes()).expect("it can be written");
     file
@@ -37,14 +41,31 @@ pub struct Agent {
 impl Agent {
     /// Starts it and waits until it has begun.
     pub fn start(namespace: &Namespace, config: &NamedTempFile) -> Self {
+        Self::of(env!("CARGO_BIN_EXE_anabranchd"), namespace, config)
+    }
+
+    /// The same with another build of the program.
+    pub fn of(program: &str, namespace: &Namespace, config: &NamedTempFile) -> Self {
         let arguments = format!("agent --json --config {}", config.path().display());
-        let mut child = daemon(namespace, &arguments).spawn().expect("it starts");
+        let mut child = inside(namespace, program, &arguments).spawn().expect("it starts");
         let said = Arc::new(Mutex::new(Vec::new()));
         let (out, into) = (child.stdout.take().expect("it is a pipe"), Arc::clone(&said));
         let reader = Some(thread::spawn(move || read(out, &into)));
         let agent = Self { child, said, reader };
         agent.wait_for("started", |_| true);
         agent
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// A number of its `/proc/PID/status`.
+    pub fn status(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let number = line.expect("every Linux has it").split_whitespace().next().expect("a number");
+        number.parse().expect("a number")
     }
 
     pub fn said(&self) -> Vec<Value> {

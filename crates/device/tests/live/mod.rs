@@ -6,6 +6,7 @@
 pub mod agent;
 #[path = "../../../netlink/tests/common/mod.rs"]
 pub mod common;
+pub mod stream;
 
 use std::{
     io::{Read as _, Write as _},
@@ -62,8 +63,13 @@ impl Conversation {
 
 /// The command in a namespace, not yet started.
 pub fn daemon(namespace: &Namespace, arguments: &str) -> Command {
+    inside(namespace, env!("CARGO_BIN_EXE_anabranchd"), arguments)
+}
+
+/// A program in a namespace, not yet started.
+pub fn inside(namespace: &Namespace, program: &str, arguments: &str) -> Command {
     let mut command = Command::new("ip");
-    command.args(["netns", "exec", &namespace.name, env!("CARGO_BIN_EXE_anabranchd")]);
+    command.args(["netns", "exec", &namespace.name, program]);
     command.args(arguments.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

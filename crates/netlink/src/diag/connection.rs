@@ -58,6 +58,16 @@ pub struct Connection {
     pub last_acked_ms: Option<u32>,
 }
 
+impl Connection {
+    /// Reads what the kernel says of a connection, behind the header of its message; none if the message has no `mptcp_info`.
+    ///
+    /// # Errors
+    /// [`Malformed`] if it cannot be understood.
+    pub fn read(body: &[u8]) -> Result<Option<Self>, Malformed> {
+        read(body)
+    }
+}
+
 /// None if the message has no `mptcp_info`.
 pub(super) fn read(body: &[u8]) -> Result<Option<Connection>, Malformed> {
     let (header, attributes) = split(body)?;

@@ -180,6 +180,16 @@ impl Figures {
     }
 }
 
+impl Subflow {
+    /// Reads what the kernel says of a TCP socket, behind the header of its message; none if it is no subflow.
+    ///
+    /// # Errors
+    /// [`Malformed`] if it cannot be understood.
+    pub fn read(body: &[u8]) -> Result<Option<Self>, Malformed> {
+        read(body)
+    }
+}
+
 /// None if the socket is no subflow.
 pub(super) fn read(body: &[u8]) -> Result<Option<Subflow>, Malformed> {
     let (header, attributes) = split(body)?;

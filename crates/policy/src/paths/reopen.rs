@@ -86,6 +86,9 @@ impl Reopen {
     }
 }
 
+/// Why a subflow is closed that does not answer any more.
+pub const DEAD: &str = "dead";
+
 /// Closes a subflow that has met so many timeouts in a row, so that it can be opened anew.
 pub(super) fn close_dead(
     seen: &Observation<'_>,
@@ -96,6 +99,6 @@ pub(super) fn close_dead(
     let of = &seen.paths[path];
     if seen.may_join && of.state == State::Established && of.timeouts >= dead_after {
         let numbers = [("timeouts", of.timeouts.into())];
-        decisions.push(Decision::new(path, Action::Close, "dead", &numbers));
+        decisions.push(Decision::new(path, Action::Close, DEAD, &numbers));
     }
 }
