@@ -5,18 +5,16 @@
 
 mod act;
 mod claim;
-mod config;
 mod control;
 mod ledger;
 mod log;
 mod managed;
 mod network;
-mod quantity;
 mod report;
 mod run;
 mod schema;
 
-pub use config::{Config, ConnectionRule, InterfaceRule, Policy, Role};
+pub use anabranch_agent_config::{Config, ConnectionRule, InterfaceRule, Policy, Role};
 pub use control::why;
 pub use run::run;
 pub use schema::schema;
