@@ -16,7 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 ENGINE_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find algorithms build \
-	crates/cc crates/link crates/policy crates/python crates/record crates/scenario crates/sim \
+	crates/agent-config crates/cc crates/link crates/policy crates/python crates/record crates/scenario crates/sim \
 	-type f -not -path '*/tests/*' 2>/dev/null)
 C_SOURCES := $(shell find algorithms crates -name '*.[ch]' -not -path '*/target/*')
 

@@ -4,8 +4,10 @@
 mod sources;
 
 /// What decides a result, besides the kernel.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 21] = [
     "algorithms",
+    "crates/agent-config/src",
+    "crates/agent-config/Cargo.toml",
     "Cargo.lock",
     "crates/bed/src",
     "crates/bed/Cargo.toml",

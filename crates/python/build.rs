@@ -4,8 +4,10 @@
 mod sources;
 
 /// What decides a result.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 20] = [
     "algorithms",
+    "crates/agent-config/src",
+    "crates/agent-config/Cargo.toml",
     "Cargo.lock",
     "crates/cc/build.rs",
     "crates/cc/host",

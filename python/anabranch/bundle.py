@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 from anabranch._engine import Scenario, ScenarioError
 from anabranch.experiment import Experiment
 
-#: How the canonical form of a scenario names the content of a rate trace.
-_TRACE = re.compile(r'"trace":"blake3:')
+#: Keys that name files: rate traces, and configurations of the device agent.
+_KEYS = ("trace", "agent")
+#: How the canonical form of a scenario names the content of such a file.
+_NAMED = re.compile(r'"(?:trace|agent)":"blake3:')
 
 
 class Bundle(NamedTuple):
@@ -26,7 +28,7 @@ class Bundle(NamedTuple):
 
 
 def pack(experiment: Experiment) -> Bundle:
-    """Read a scenario file and the rate traces that it names.
+    """Read a scenario file and the files that it names: rate traces, configurations of agents.
 
     Parameters
     ----------
@@ -41,13 +43,13 @@ def pack(experiment: Experiment) -> Bundle:
     Raises
     ------
     ScenarioError
-        If a trace is named by its absolute path, or if the file can no longer be read.
+        If one is named by its absolute path, or if the file can no longer be read.
     """
     path = Path(os.path.normpath(experiment.path.parent.resolve() / experiment.path.name))
     try:
         files = {path: path.read_bytes()}
-        if _TRACE.search(experiment.scenario.canonical):
-            for name in _traces(files[path].decode(), experiment.overrides):
+        if _NAMED.search(experiment.scenario.canonical):
+            for name in _files(files[path].decode(), experiment.overrides):
                 if Path(name).is_absolute():
                     raise ScenarioError(
                         f"{experiment.path}: {name}: an absolute path cannot travel to a cluster; expected a "
@@ -84,12 +86,12 @@ def unpack(bundle: Bundle, folder: Path) -> Scenario:
     return Scenario(folder / bundle.scenario, list(bundle.overrides))
 
 
-def _traces(text: str, overrides: Mapping[str, str]) -> set[str]:
-    """Return the paths of all traces that a file or the overrides name, used or not."""
+def _files(text: str, overrides: Mapping[str, str]) -> set[str]:
+    """Return the paths of all files that a scenario or the overrides name, used or not."""
     try:
         names = set(_named(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"the traces that it names are not found: {error}; expected TOML 1.0") from error
+        raise ScenarioError(f"the files that it names are not found: {error}; expected TOML 1.0") from error
     for key, value in overrides.items():
         try:
             read: Any = tomllib.loads(f"value = {value}")["value"]
@@ -102,7 +104,7 @@ def _traces(text: str, overrides: Mapping[str, str]) -> set[str]:
 def _named(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if key == "trace" and isinstance(item, str):
+            if key in _KEYS and isinstance(item, str):
                 yield item
             else:
                 yield from _named(item)

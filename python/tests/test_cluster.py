@@ -23,7 +23,7 @@ from anabranch.bundle import pack, unpack
 from anabranch.campaign import Task, run_tasks
 from anabranch.cli import app
 from anabranch.cluster_worker import Batch, Item, make
-from support import LIMIT_S, TWO_PATHS, Command, started, tree, wait_for
+from support import LIMIT_S, REPOSITORY, TWO_PATHS, Command, started, tree, wait_for
 
 VARY = ["--vary", "link.path1.rate=1:3:1 Mbit/s", "--vary", "connection.meter.congestion=lia,reno"]
 
@@ -201,6 +201,13 @@ def test_a_bundle_has_what_the_scenario_names(tmp_path: Path) -> None:
     assert sorted(name for name, _ in bundle.files) == ["scenarios/traced.toml", "traces/a.up", "traces/b.up"]
     elsewhere = tmp_path / "elsewhere"
     assert unpack(bundle, elsewhere).key == experiment.scenario.key
+
+
+def test_the_configuration_of_an_agent_travels_with_the_scenario(tmp_path: Path) -> None:
+    experiment = ab.load(REPOSITORY / "examples/agent/handover.toml")
+    bundle = pack(experiment)
+    assert sorted(name for name, _ in bundle.files) == ["agent.toml", "handover.toml"]
+    assert unpack(bundle, tmp_path / "elsewhere").key == experiment.scenario.key
 
 
 def test_an_absolute_path_cannot_travel(tmp_path: Path) -> None:

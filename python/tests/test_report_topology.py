@@ -38,6 +38,15 @@ def test_a_way_goes_through_its_way_points() -> None:
     assert not topology.is_reduced
 
 
+def test_an_agent_uses_every_pair_of_addresses_where_no_subflows_are_listed() -> None:
+    content = canonical(REPOSITORY / "examples/agent/handover.toml")
+    listed = [route.names for route in read_topology(content).routes]
+    assert listed == [("upload/wifi",), ("upload/cellular",)]
+    del content["connection"][0]["subflow"]
+    names = {name for route in read_topology(content).routes for name in route.names}
+    assert names == {"upload/wlan0.line", "upload/wwan0.core"}
+
+
 def test_of_several_shortest_ways_the_first_in_the_file_counts_links_before_media() -> None:
     wires = [wire("a", "c"), wire("c", "d"), wire("a", "b"), wire("b", "d"), wire("a", "d", medium=True)]
     assert [hop.wire for hop in Paths(wires[:4]).through(["a", "d"])] == [0, 1]

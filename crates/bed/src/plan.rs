@@ -5,6 +5,7 @@
 //! connection a server address. Answers leave the server by the interface of its address and take the scenario's
 //! path whatever that interface is.
 
+mod agents;
 mod endpoints;
 mod individual;
 mod layout;
@@ -31,6 +32,8 @@ pub struct Plan {
     pub datagrams: Vec<DatagramPlan>,
     /// What happens to subflows while the run goes on, by time.
     pub events: Vec<EventPlan>,
+    /// The device agents of hosts, in their order.
+    pub agents: Vec<AgentPlan>,
     /// Congestion controls to load before, each once.
     pub algorithms: Vec<Algorithm>,
     /// What differs from the scenario on a kernel, one sentence each; goes into the manifest.
@@ -136,6 +139,28 @@ pub struct EventPlan {
     pub address: IpAddr,
     /// What happens.
     pub action: Action,
+}
+
+/// A device agent and what it sees of the links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentPlan {
+    /// Index into `Plan::hosts`.
+    pub host: usize,
+    /// Its configuration: the scenario's with the names and addresses of the bed.
+    pub config: String,
+    /// When interfaces lose their carrier or get it back, by time.
+    pub carriers: Vec<CarrierPlan>,
+}
+
+/// A link goes down or comes up, seen from the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CarrierPlan {
+    /// When.
+    pub at: Nanos,
+    /// Index into the host's interfaces.
+    pub interface: usize,
+    /// Whether there is a carrier from then on.
+    pub up: bool,
 }
 
 /// What the emulator does with packets from one address to another.

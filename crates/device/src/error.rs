@@ -32,6 +32,13 @@ pub enum DeviceError {
     Pins(#[from] anabranch_kernel::PinError),
 }
 
+#[cfg(feature = "agent")]
+impl From<anabranch_agent_config::ConfigError> for DeviceError {
+    fn from(error: anabranch_agent_config::ConfigError) -> Self {
+        Self::Input(error.0)
+    }
+}
+
 impl DeviceError {
     /// For `map_err`: wraps what the system said with what was being done.
     pub fn system<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Self {

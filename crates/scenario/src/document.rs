@@ -1,5 +1,6 @@
 //! The whole file: its sections in order, then the paths.
 
+use crate::agents::{self, Agents};
 use crate::events;
 use crate::flows::{self, Context};
 use crate::interfaces::{self, Attachable};
@@ -18,16 +19,23 @@ use crate::{Error, Loaded, overrides, relays, scheduler, topology, transfers};
 pub(crate) fn load(source: Source<'_>, family_limit: u64) -> Result<Loaded, Error> {
     let mut root = Item::parse_file(source)?;
     overrides::apply(&mut root, source)?;
-    let mut traces = Traces::default();
-    let mut scenario = read(source, &root, &mut traces, family_limit)?;
+    let (mut traces, mut agents) = (Traces::default(), Agents::default());
+    let mut scenario = read(source, &root, &mut traces, &mut agents, family_limit)?;
     traces.identify(&mut root);
+    agents.identify(&mut root);
     scenario.traces = traces.into_model();
     let mut canonical = String::new();
     root.canonical(&mut canonical);
     Ok(Loaded { scenario, canonical })
 }
 
-fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64) -> Result<Scenario, Error> {
+fn read(
+    source: Source<'_>,
+    root: &Item,
+    traces: &mut Traces,
+    agents: &mut Agents,
+    family_limit: u64,
+) -> Result<Scenario, Error> {
     let top = Table::new(source, &SCENARIO, "", root)?;
     let name = given(top.reference("name")?).pattern;
     if name.varies() {
@@ -46,16 +54,25 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     if !top.has("node") {
         return Err(top.missing("node"));
     }
-    let (nodes, node_names) = topology::nodes(&top.tables("node")?, family_limit)?;
+    let (nodes, node_names) = topology::nodes(&top.tables("node")?, agents, family_limit)?;
     let mut link_names = Names::new();
     let links = topology::links(&top.tables("link")?, &node_names, &mut link_names, traces, family_limit)?;
     let media = topology::media(&top.tables("medium")?, &node_names, &mut link_names)?;
 
-    let context = Context { nodes: &node_names, duration, family_limit };
-    let (mut flow_names, mut routes, mut meshes) = (Names::new(), Vec::new(), Vec::new());
+    let has_agent: Vec<bool> = nodes.iter().map(|node| node.agent.is_some()).collect();
+    let context = Context { nodes: &node_names, duration, has_agent: &has_agent, family_limit };
+    let (mut flow_names, mut routes) = (Names::new(), Vec::new());
+    let (mut meshes, mut managed) = (Vec::new(), Vec::new());
     let connections = top.tables("connection")?;
-    let mut connections =
-        flows::connections(&connections, &settings, &context, &mut flow_names, &mut routes, &mut meshes)?;
+    let mut connections = flows::connections(
+        &connections,
+        &settings,
+        &context,
+        &mut flow_names,
+        &mut routes,
+        &mut meshes,
+        &mut managed,
+    )?;
     let datagrams = top.tables("datagram")?;
     let mut datagrams = flows::datagrams(&datagrams, &context, &mut flow_names, &mut routes)?;
     if connections.is_empty() && datagrams.is_empty() {
@@ -76,6 +93,7 @@ fn read(source: Source<'_>, root: &Item, traces: &mut Traces, family_limit: u64)
     distribute(paths, &mut connections, &mut datagrams);
     let topology = Topology { graph: &graph, links: &links, media: &media };
     mesh::expand(&meshes, source, &topology, &mut connections)?;
+    agents::apply(&managed, source, &nodes, &links, &media, &mut connections)?;
     let events = events::read(&top.tables("event")?, &flow_names, &connections)?;
     check_stripped(&top, &connections, &links)?;
     let scenario = Scenario {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::Error;
+use crate::agents::{self, Managed};
 use crate::congestion::{self, Choice};
 use crate::model::{
     Connection, Datagram, Direction, Hop, IpVersion, Nanos, PathManager, Protocol, Scheduler, Subflow,
@@ -23,6 +24,8 @@ use crate::tree::{Place, Source};
 pub(crate) struct Context<'a> {
     pub(crate) nodes: &'a Names,
     pub(crate) duration: Nanos,
+    /// By node, whether an agent runs on it.
+    pub(crate) has_agent: &'a [bool],
     pub(crate) family_limit: u64,
 }
 
@@ -122,6 +125,7 @@ pub(crate) fn connections(
     names: &mut Names,
     routes: &mut Vec<Route>,
     meshes: &mut Vec<Mesh>,
+    managed: &mut Vec<Managed>,
 ) -> Result<Vec<Connection>, Error> {
     let mut connections = Vec::new();
     for table in tables {
@@ -138,6 +142,7 @@ pub(crate) fn connections(
         let subflows = subflows(table, family, protocol, &scheduler, path_manager.as_ref())?;
         let from_topology =
             path_manager.as_ref().is_some_and(|manager| manager.name != "default") && !table.has("subflow");
+        let peer = agents::peer(table)?;
         let traffic = match table.table("traffic")? {
             None => Traffic::Ftp { start: When::At(0), stop: None, direction: Direction::Upload },
             Some(table) => traffic::read(&table, context)?,
@@ -151,6 +156,11 @@ pub(crate) fn connections(
             let name = name.name(index);
             insert(names, table, "name", "connection or datagram flow", &name)?;
             let (from, to) = ends.resolve(table, context.nodes, index)?;
+            let has_agent = context.has_agent[from] && protocol == Protocol::Mptcp;
+            if has_agent {
+                check_agents(table, &subflows, path_manager.as_ref())?;
+                managed.push(Managed::new(connections.len(), table, peer));
+            }
             for subflow in &subflows {
                 routes.push(subflow.via.route(table.source(), context.nodes, (from, to), index)?);
             }
@@ -164,7 +174,7 @@ pub(crate) fn connections(
                 cap_bytes: template.cap_bytes,
                 congestion: template.congestion.congestion.clone(),
             });
-            if from_topology {
+            if from_topology || has_agent && !table.has("subflow") {
                 let (connection, place, path) = (connections.len(), table.place(), table.path().into());
                 meshes.push(Mesh { connection, place, path });
             }
@@ -180,6 +190,7 @@ pub(crate) fn connections(
                 scheduler: scheduler.clone(),
                 subflows: subflows.collect(),
                 path_manager: path_manager.clone(),
+                agent: None,
             });
         }
     }
@@ -271,6 +282,26 @@ fn check_managed(subflow: &Table<'_>, manager: Option<&PathManager>) -> Result<(
         return Err(subflow.error_at("cap", "nothing looks at it; expected path_manager = \"cost\""));
     }
     Ok(())
+}
+
+/// An agent decides what else these keys would.
+fn check_agents(
+    table: &Table<'_>,
+    subflows: &[SubflowTemplate],
+    manager: Option<&PathManager>,
+) -> Result<(), Error> {
+    let decides = "the agent of its node decides; expected";
+    if manager.is_some() {
+        return Err(table.error_at("path_manager", &format!("{decides} one of the two")));
+    }
+    let keys = [
+        ("backup", "the role of its interface", subflows.iter().any(|subflow| subflow.backup)),
+        ("start", "no such key", subflows.iter().any(|subflow| subflow.start.is_some())),
+    ];
+    match keys.into_iter().find(|&(.., is_given)| is_given) {
+        None => Ok(()),
+        Some((key, instead, _)) => Err(table.error_at("subflow", &format!("`{key}`: {decides} {instead}"))),
+    }
 }
 
 /// When a subflow is opened if not as soon as it may, and whether it waits for its address to be announced.

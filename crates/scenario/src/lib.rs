@@ -4,11 +4,13 @@
 //! section turns it into the model. What the keys are is said once, in `keys/`: reading, messages,
 //! [`schema()`] and [`reference()`] follow from it. Numbers are exact decimals all the way.
 
+mod agents;
 mod congestion;
 mod decimal;
 mod document;
 mod events;
 mod expectations;
+mod files;
 mod flows;
 mod interfaces;
 mod keys;
@@ -51,7 +53,8 @@ pub struct Loaded {
     /// The validated scenario.
     pub scenario: Scenario,
     /// Canonical JSON of the file after overrides: sorted keys, no white space. Two files that differ only
-    /// in layout, comments or order of keys have the same. Rate traces are in it by the hash of their content.
+    /// in layout, comments or order of keys have the same. Rate traces and configurations of agents are in it by the hash of their
+    /// content.
     pub canonical: String,
 }
 

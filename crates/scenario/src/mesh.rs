@@ -33,10 +33,14 @@ pub(crate) fn expand(
 ) -> Result<(), Error> {
     for mesh in meshes {
         let connection = &mut connections[mesh.connection];
-        let manager = connection.path_manager.as_ref().expect("only those with a path manager");
-        let info = find(&manager.name).expect("its name was checked");
-        let subflows = match info.params.iter().position(|param| param.name == "num_subflows") {
-            Some(at) => vec![connection.subflows[0].clone(); manager.params[at] as usize],
+        // An agent has one path per pair, too, and no path manager yet.
+        let wanted = connection.path_manager.as_ref().and_then(|manager| {
+            let info = find(&manager.name).expect("its name was checked");
+            let at = info.params.iter().position(|param| param.name == "num_subflows")?;
+            Some(manager.params[at] as usize)
+        });
+        let subflows = match wanted {
+            Some(count) => vec![connection.subflows[0].clone(); count],
             None => topology.pairs(connection),
         };
         if subflows.len() > MAX_SUBFLOWS {

@@ -59,7 +59,9 @@ pub(crate) fn weight(subflow: &Table<'_>, scheduler: &Scheduler) -> Result<u32, 
 pub(crate) fn check_radios(top: &Table<'_>, scenario: &Scenario) -> Result<(), Error> {
     for connection in scenario.connections.iter().filter(|flow| flow.protocol == Protocol::Mptcp) {
         let scheduler = &connection.scheduler.name;
-        let manager = connection.path_manager.as_ref().map(|manager| &manager.name);
+        // An agent reckons with the radios of its own configuration.
+        let manager = connection.path_manager.as_ref().filter(|_| connection.agent.is_none());
+        let manager = manager.map(|manager| &manager.name);
         let manager_reckons = |name: &&String| paths::find(name).is_some_and(|info| info.reckons_energy);
         let reckons = info(scheduler).reckons_energy.then_some(scheduler);
         let mut subflows = connection.subflows.iter();

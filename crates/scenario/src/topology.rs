@@ -1,6 +1,7 @@
 //! Nodes, links, media and their changes.
 
 use crate::Error;
+use crate::agents::Agents;
 use crate::medium::{check_change as check_medium_change, medium};
 use crate::model::{Change, ChangeTarget, Link, Medium, Node, Strips, Wire};
 use crate::names::{Names, Pattern};
@@ -75,7 +76,11 @@ pub(crate) fn insert(
         .error_at(key, &format!("{} is the second {noun} of that name; expected another name", shown(name))))
 }
 
-pub(crate) fn nodes(tables: &[Table<'_>], limit: u64) -> Result<(Vec<Node>, Names), Error> {
+pub(crate) fn nodes(
+    tables: &[Table<'_>],
+    agents: &mut Agents,
+    limit: u64,
+) -> Result<(Vec<Node>, Names), Error> {
     let mut names = Names::new();
     let mut nodes = Vec::new();
     for table in tables {
@@ -89,11 +94,12 @@ pub(crate) fn nodes(tables: &[Table<'_>], limit: u64) -> Result<(Vec<Node>, Name
         for reference in &patterns {
             family.check(table, key, &reference.pattern)?;
         }
+        let agent = agents.read(table)?;
         for index in 0..family.members {
             for reference in &patterns {
                 let name = reference.pattern.name(index);
                 insert(&mut names, table, key, "node", &name)?;
-                nodes.push(Node { name });
+                nodes.push(Node { name, agent: agent.clone() });
             }
         }
     }

@@ -3,15 +3,13 @@
 //! A scenario names a trace by its path from the scenario file's folder. What identifies a run is the content: in the
 //! canonical form the path gives way to the content's hash.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use crate::model::Trace;
 use crate::quantity::shown;
 use crate::reader::Table;
 use crate::tree::{Item, Value};
-use crate::{Error, FILE_BYTES_MAX};
+use crate::{Error, files};
 
 /// The traces of a scenario, each once.
 #[derive(Default)]
@@ -73,29 +71,9 @@ impl Traces {
 
 /// Reads a trace; an error says what is wrong with the file and what was expected.
 fn read_file(folder: &Path, path: &str) -> Result<Recording, String> {
-    let refuse = |what: &str| format!("{}: {what}", shown(path));
-    let mut bytes = Vec::new();
-    let limit = FILE_BYTES_MAX as u64 + 1;
-    let full = folder.join(path);
-    if full.is_dir() {
-        return Err(refuse("a directory; expected a file with a rate trace"));
-    }
-    File::open(&full).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(|error| {
-        refuse(&match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                "no such file; expected a path from the scenario's folder".to_owned()
-            }
-            std::io::ErrorKind::PermissionDenied => "no permission to read".to_owned(),
-            _ => format!("cannot be read: {error}"),
-        })
-    })?;
-    if bytes.len() > FILE_BYTES_MAX {
-        return Err(refuse(&format!("larger than {} MB, the most for a trace", FILE_BYTES_MAX / 1_000_000)));
-    }
-    let text =
-        std::str::from_utf8(&bytes).map_err(|_| refuse("not a text file; expected one time per line"))?;
-    let trace = parse(text).map_err(|(line, what)| refuse(&format!("line {line}: {what}")))?;
-    Ok(Recording { path: path.to_owned(), hash: blake3::hash(&bytes).to_hex().to_string(), trace })
+    let (text, hash) = files::read(folder, path, ("a rate trace", "one time per line"))?;
+    let trace = parse(&text).map_err(|(line, what)| format!("{}: line {line}: {what}", shown(path)))?;
+    Ok(Recording { path: path.to_owned(), hash, trace })
 }
 
 /// The times of a trace, or the line that is wrong and how.

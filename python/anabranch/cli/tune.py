@@ -28,6 +28,7 @@ from anabranch.cli.scenario import (
 from anabranch.cli.show import console, plain_table, progress_bar
 from anabranch.experiment import Experiment
 from anabranch.tuning import Grid, Measured, Plan, TuningError, find_target, parse_buffers
+from anabranch.tuning.agent import agent_toml, check_emission
 from anabranch.tuning.beside import Beside, beside
 from anabranch.tuning.regression import LARGEST_P, LEAST_R2, Fit
 from anabranch.tuning.report import Answer, answer, as_json
@@ -78,6 +79,12 @@ def tune(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw throughputs, models and the trade-off.")
     ] = None,
+    emit_agent: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml", help="Write the configuration with which `anabranchd agent` does the same."
+        ),
+    ] = None,
     json_wanted: AsJson = False,
 ) -> None:
     """Find path manager, congestion control and buffer size together, after MPCOA."""
@@ -87,6 +94,8 @@ def tune(
         check_jobs(jobs, scheduler)
         if plot is not None:
             _check_plot(plot)
+        if emit_agent is not None:
+            _check_place("--emit-agent", emit_agent)
         load_algorithm_files(algorithms)
         try:
             grid = Grid(
@@ -94,6 +103,8 @@ def tune(
             )
             target = find_target(Experiment(file, pairs(overrides)), connection)
             plan = Plan(target, grid)
+            if emit_agent is not None:
+                check_emission(target, grid)
             if scheduler is not None and (in_python := plan.in_python):
                 raise BadUsage(f"{' and '.join(in_python)}: written in Python, for runs on this machine")
             sim = None
@@ -115,8 +126,11 @@ def tune(
                 )
             found = answer(measured, delta)
             compared = None if sim is None else beside(measured.samples, found.choice, sim.choice)
+            configuration = "" if emit_agent is None else agent_toml(target, found.choice, measured.impacts)
         except TuningError as error:
             raise BadUsage(str(error)) from None
+        if emit_agent is not None:
+            emit_agent.write_text(configuration, encoding="utf-8")
         if plot is not None:
             from anabranch.tuning.plots import draw
 
@@ -142,11 +156,15 @@ def _check_plot(path: Path) -> None:
     """Refuse a file that could not be written when all runs are made."""
     if path.suffix not in (".svg", ".pdf", ".png"):
         raise BadUsage(f"--plot {path}: expected a file name that ends in .svg, .pdf or .png")
+    _check_place("--plot", path)
+
+
+def _check_place(option: str, path: Path) -> None:
     if path.is_dir():
-        raise BadUsage(f"--plot {path}: a directory; expected a file name")
+        raise BadUsage(f"{option} {path}: a directory; expected a file name")
     folder = next(one for one in (path.parent, *path.parent.parents) if one.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise BadUsage(f"--plot {path}: cannot write in {folder}; choose another place")
+        raise BadUsage(f"{option} {path}: cannot write in {folder}; choose another place")
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The network of a run, from the canonical scenario in its manifest: what a drawing shows of it.
 
-Left out: what changes and events do to links and subflows while the run lasts.
+Left out: what changes and events do to links and subflows while the run lasts, and which interfaces the agent
+of a node does not allow.
 """
 
 from __future__ import annotations
@@ -150,6 +151,7 @@ def _routes(
     canonical: Mapping[str, Any], nodes: set[str], wires: Sequence[Wire], is_reduced: bool
 ) -> tuple[Route, ...]:
     paths = Paths(wires)
+    managed = set(_with_agents(canonical.get("node", ())))
     flows: dict[tuple[bool, tuple[Hop, ...]], list[str]] = {}
     for kind, entry in [
         *(("connection", entry) for entry in canonical.get("connection", ())),
@@ -160,7 +162,7 @@ def _routes(
             name = member(entry["name"], index)
             if not nodes.issuperset((start, end)):
                 continue
-            if _is_mesh(entry):
+            if _is_mesh(entry) or (start in managed and _may_be_mesh(entry)):
                 ways = [(f"{name}/{pair}", hops) for pair, hops in paths.pairs(start, end)]
             else:
                 ways = []
@@ -173,6 +175,18 @@ def _routes(
                 if hops:
                     flows.setdefault((kind == "datagram", hops), []).append(label)
     return tuple(Route(tuple(names), datagram, hops) for (datagram, hops), names in flows.items())
+
+
+def _with_agents(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for entry in entries:
+        if "agent" in entry:
+            for index in range(_count(entry)):
+                yield from (member(pattern, index) for pattern in _names_of(entry))
+
+
+def _may_be_mesh(entry: Mapping[str, Any]) -> bool:
+    """Return whether an agent takes the subflows of a connection from the topology."""
+    return entry.get("protocol") == "mptcp" and not entry.get("subflow")
 
 
 def _is_mesh(entry: Mapping[str, Any]) -> bool:

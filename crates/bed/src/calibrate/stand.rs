@@ -46,7 +46,7 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
             head_of_line: false,
             scheduling: false,
         },
-        nodes: ["a", "b"].map(|name| Node { name: name.to_owned() }).into(),
+        nodes: ["a", "b"].map(|name| Node { name: name.to_owned(), agent: None }).into(),
         links: wires.iter().enumerate().map(link).collect(),
         media: Vec::<Medium>::new(),
         connections: Vec::new(),

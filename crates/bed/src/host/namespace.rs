@@ -83,15 +83,46 @@ impl Namespace {
         })
     }
 
+    /// A further handle, for a thread that outlives this one's borrow; it does not delete the namespace.
+    ///
+    /// # Errors
+    /// [`BedError::System`] if the process has too many descriptors.
+    pub fn handle(&self) -> Result<Handle, BedError> {
+        let what = || format!("duplicating the descriptor of {}", self.name);
+        let file = self.file.try_clone().map_err(BedError::system(what()))?;
+        Ok(Handle { name: self.name.clone(), file })
+    }
+
     /// Moves the calling thread into the namespace, for good.
     ///
     /// # Errors
     /// [`BedError::System`].
     pub fn move_this_thread(&self) -> Result<(), BedError> {
-        setns(&self.file, CloneFlags::CLONE_NEWNET)
-            .map_err(io::Error::from)
-            .map_err(BedError::system(format!("entering network namespace {}", self.name)))
+        enter(&self.name, &self.file)
     }
+}
+
+/// A network namespace that belongs to somebody else.
+#[derive(Debug)]
+pub struct Handle {
+    name: String,
+    file: File,
+}
+
+impl Handle {
+    /// Moves the calling thread into the namespace, for good.
+    ///
+    /// # Errors
+    /// [`BedError::System`].
+    pub fn move_this_thread(&self) -> Result<(), BedError> {
+        enter(&self.name, &self.file)
+    }
+}
+
+fn enter(name: &str, file: &File) -> Result<(), BedError> {
+    setns(file, CloneFlags::CLONE_NEWNET)
+        .map_err(io::Error::from)
+        .map_err(BedError::system(format!("entering network namespace {name}")))
 }
 
 impl Drop for Namespace {

@@ -219,7 +219,10 @@ fn exit_code(error: &BedError) -> u8 {
             | KernelError::SimulatorOnly { .. }
             | KernelError::ParameterCount { .. }
             | KernelError::ParameterRange { .. } => BAD_INPUT,
-            KernelError::NameTaken { .. } | KernelError::Refused { .. } | KernelError::Read { .. } => FAILED,
+            KernelError::NameTaken { .. }
+            | KernelError::Refused { .. }
+            | KernelError::NoTimeouts { .. }
+            | KernelError::Read { .. } => FAILED,
         },
         BedError::Record(
             anabranch_record::Error::Unwritable { .. }

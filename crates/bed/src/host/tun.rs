@@ -3,7 +3,7 @@
 use std::{
     fs::OpenOptions,
     io,
-    os::fd::{AsRawFd as _, OwnedFd},
+    os::fd::{AsFd, AsRawFd as _, OwnedFd},
     os::unix::fs::OpenOptionsExt as _,
 };
 
@@ -11,6 +11,10 @@ mod sys {
     nix::ioctl_write_int!(
         /// `TUNSETIFF`, whose argument is the address of an `ifreq`.
         tun_set_iff, b'T', 202
+    );
+    nix::ioctl_write_ptr!(
+        /// `TUNSETCARRIER`, whose argument points to an `int`.
+        tun_set_carrier, b'T', 226, libc::c_int
     );
 }
 
@@ -37,4 +41,16 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: the request is a whole `ifreq` that lives through the call, which is what TUNSETIFF reads.
     unsafe { sys::tun_set_iff(file.as_raw_fd(), (&raw const request) as u64) }?;
     Ok(file.into())
+}
+
+/// Takes the carrier of a device away, as a Wi-Fi that loses its access point, or gives it back.
+///
+/// # Errors
+/// What `TUNSETCARRIER` (Linux 5.0) says.
+pub fn set_carrier(device: impl AsFd, up: bool) -> io::Result<()> {
+    let carrier = libc::c_int::from(up);
+    #[allow(unsafe_code)]
+    // SAFETY: the kernel reads one `int`, which lives through the call.
+    unsafe { sys::tun_set_carrier(device.as_fd().as_raw_fd(), &raw const carrier) }?;
+    Ok(())
 }

@@ -67,6 +67,8 @@ impl Layout {
                 FURTHER_SUBFLOWS_MAX + 1
             )));
         }
+        // A server does not hear of a subflow that an agent closes over a dead link, and counts it beside the one that is opened anew.
+        let further = if model.agent.is_some() { FURTHER_SUBFLOWS_MAX } else { further };
         let limits = &mut self.plan.hosts[self.hosts[&node].index].mptcp_limits;
         let (subflows, accepted) = limits.unwrap_or_default();
         let announced = if node == model.from { announced } else { 0 };

@@ -15,7 +15,7 @@ pub(super) fn are_alike(one: &Connection, other: &Connection) -> bool {
     ways(one) == ways(other) && one.transport == other.transport && one.ip_version == other.ip_version
 }
 
-/// The nodes at which connections of MPTCP begin that are not alike. Subflows that come and go with events, later starts or
+/// The nodes at which connections of MPTCP begin that are not alike, and those with an agent. Subflows that come and go with events, later starts or
 /// announcements are the kernel's path manager's in any case.
 pub(super) fn nodes(scenario: &Scenario) -> BTreeSet<usize> {
     let begin_at = |node: usize| {
@@ -30,13 +30,19 @@ pub(super) fn nodes(scenario: &Scenario) -> BTreeSet<usize> {
         let first = begin_at(*node).next();
         first.is_some_and(|(_, first)| begin_at(*node).any(|(_, model)| !are_alike(first, model)))
     };
-    (0..scenario.nodes.len()).filter(differ).filter(|&node| begin_at(node).all(is_plain)).collect()
+    let has_agent = |node: usize| scenario.nodes[node].agent.is_some() && begin_at(node).next().is_some();
+    let individual = |&node: &usize| has_agent(node) || differ(&node) && begin_at(node).all(is_plain);
+    (0..scenario.nodes.len()).filter(individual).collect()
 }
 
 impl Layout {
     /// The subflows of a connection that user space opens: all but the first, and the first too if it is a backup.
-    pub(super) fn joins(&self, model: &Connection, addresses: &[IpAddr]) -> Vec<Join> {
-        if model.protocol == Protocol::Tcp || !self.individual.contains(&model.from) {
+    pub(super) fn joins(&self, scenario: &Scenario, model: &Connection, addresses: &[IpAddr]) -> Vec<Join> {
+        // An agent opens them by itself.
+        if scenario.nodes[model.from].agent.is_some()
+            || model.protocol == Protocol::Tcp
+            || !self.individual.contains(&model.from)
+        {
             return Vec::new();
         }
         let subflows = model.subflows.iter().zip(addresses).enumerate();

@@ -11,7 +11,7 @@ use anabranch_scenario::model::{self, Hop, IpVersion, Protocol, Scenario, Traffi
 
 use super::{
     Address, Algorithm, CongestionSource, ConnectionPlan, DatagramPlan, Endpoint, Host, Interface, Path,
-    Plan, endpoints, individual, refusals, relays,
+    Plan, agents, endpoints, individual, refusals, relays,
     transport::{self, KernelTransport},
 };
 use crate::BedError;
@@ -46,6 +46,7 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
     if let Some(what) = refusals::mechanics(scenario) {
         return Err(refuse(what));
     }
+    agents::check(scenario)?;
     let individual = individual::nodes(scenario);
     let mut layout = Layout { plan: Plan { seed, ..Plan::default() }, individual, ..Layout::default() };
     for (index, connection) in scenario.connections.iter().enumerate() {
@@ -58,6 +59,7 @@ pub fn plan(scenario: &Scenario, seed: u64, source: CongestionSource) -> Result<
         let note = "measure.scheduling: the kernel does not tell what its scheduler gives to subflows";
         layout.plan.notes.push(note.to_owned());
     }
+    layout.agents(scenario);
     Ok(layout.finish())
 }
 
@@ -134,7 +136,7 @@ impl Layout {
             }
             None => self.paths(scenario, model, &transport)?,
         };
-        let joins = self.joins(model, &client_addresses);
+        let joins = self.joins(scenario, model, &client_addresses);
         let start = model.traffic.start();
         let mut stream = Streams::new(seed).stream(&format!("start/{}", model.name));
         self.plan.connections.push(ConnectionPlan {
@@ -263,7 +265,10 @@ impl Layout {
             let client_at = self.interface(scenario, model.from, first, transport.mtu);
             let server_at = self.interface(scenario, model.to, last, transport.mtu);
             let [client_endpoint, server_endpoint] = endpoints[number].clone();
-            let address = self.address(scenario, model.from, client_at, version, options, client_endpoint)?;
+            let address = match self.agents_address(scenario, model, client_at, options)? {
+                Some(address) => address,
+                None => self.address(scenario, model.from, client_at, version, options, client_endpoint)?,
+            };
             let server_address = match server_endpoint {
                 None => first_server_address,
                 announced => {

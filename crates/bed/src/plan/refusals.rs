@@ -41,7 +41,7 @@ fn of_connection(connection: &Connection) -> Option<String> {
 fn of_manager(connection: &Connection, manager: &PathManager) -> Option<String> {
     let name = &manager.name;
     let info = anabranch_policy::paths::find(name).expect("the scenario checked the name");
-    if !info.in_kernel {
+    if !info.in_kernel && connection.agent.is_none() {
         return Some(format!(
             "the kernel has no path manager {name}; expected path_manager = \"fullmesh\", or the simulator"
         ));

@@ -1,6 +1,8 @@
 //! Runs of a scenario on the kernel, from plan to run folder.
 
+mod agents;
 mod attempt;
+mod carriers;
 mod director;
 mod hold;
 mod joins;

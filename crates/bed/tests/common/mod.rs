@@ -94,6 +94,7 @@ pub fn plan(hosts: Vec<Host>) -> Plan {
         connections: Vec::new(),
         datagrams: Vec::new(),
         events: Vec::new(),
+        agents: Vec::new(),
         algorithms: Vec::new(),
         notes: Vec::new(),
     }

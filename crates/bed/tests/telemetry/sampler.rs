@@ -67,6 +67,7 @@ fn plan() -> Plan {
     };
     Plan {
         events: Vec::new(),
+        agents: Vec::new(),
         seed: 1,
         hosts: Vec::new(),
         paths: Vec::new(),

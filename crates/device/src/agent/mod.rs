@@ -6,7 +6,6 @@
 mod act;
 mod claim;
 mod clock;
-mod config;
 mod control;
 mod keepalive;
 mod ledger;
@@ -14,14 +13,12 @@ mod log;
 mod managed;
 mod network;
 mod probe;
-mod quantity;
 mod report;
 mod run;
 mod schema;
 mod timeouts;
 
-pub use config::{Config, ConnectionRule, InterfaceRule, Policy, Role};
+pub use anabranch_agent_config::{Config, ConnectionRule, InterfaceRule, Policy, ProbeRule, Role};
 pub use control::why;
-pub use probe::ProbeRule;
 pub use run::run;
 pub use schema::schema;

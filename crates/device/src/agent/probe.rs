@@ -23,21 +23,12 @@ use nix::{
     },
 };
 
-use super::{Config, log::Line, network::Network};
+use super::{Config, ProbeRule, log::Line, network::Network};
 
 /// An attempt that has no answer after this, or after the distance of two if that is shorter, has failed.
 const PATIENCE: Nanos = 5_000_000_000;
 /// Failures in a row after which a link counts as one without Internet.
 const FAILURES: u32 = 2;
-
-/// What is probed, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProbeRule {
-    /// The end that is to answer.
-    pub to: SocketAddr,
-    /// From one probe to the next, in nanoseconds.
-    pub every: u64,
-}
 
 /// The probes of all interfaces.
 #[derive(Default)]

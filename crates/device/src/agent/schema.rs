@@ -1,12 +1,11 @@
 //! The JSON Schema of the configuration, for editors: `docs/schema/agent.schema.json`.
 
+use anabranch_agent_config::{ALIASES, NONE, PROBE_EVERY, is_offered};
 use anabranch_policy::{
     energy::RADIOS,
     paths::{PATH_MANAGERS, Param, ParamUnit},
 };
 use serde_json::{Map, Value, json};
-
-use super::config::{ALIASES, NONE, PROBE_EVERY, is_offered};
 
 /// The schema (draft 2020-12). Policies and their parameters are those of the registry.
 pub fn schema() -> Value {

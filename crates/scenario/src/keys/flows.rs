@@ -42,6 +42,12 @@ pub(super) static CONNECTION: Section = Section {
             "Which subflows there are: a name, or a table with `name` and parameters. It may use those of the file; if there \
              are none, one per pair of addresses (links of `from` and of `to`). The first one opens the connection.",
         ),
+        key(
+            "peer",
+            Kind::Text,
+            Optional("none"),
+            "Address and port of `to` that entries of an `agent` match, as \"192.0.2.7:443\".",
+        ),
         key("traffic", Kind::Table(&TRAFFIC), Optional("ftp from 0 s on"), "What the application sends."),
         key(
             "transport",

@@ -12,6 +12,13 @@ pub(super) static NODE: Section = Section {
     keys: &[
         key("name", Kind::Name, Optional("names"), "Unique name."),
         key("names", Kind::Names(1), Optional("name"), "Several nodes at once."),
+        key(
+            "agent",
+            Kind::Text,
+            Optional("none"),
+            "Path of a configuration of the device agent (docs/agent.md), from the scenario file's folder. It decides about the \
+             subflows of the MPTCP connections that the node opens; its interfaces are named as the links and media are.",
+        ),
         FAMILY,
     ],
 };

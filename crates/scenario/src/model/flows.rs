@@ -2,6 +2,8 @@
 
 use anabranch_draw::{ByteTime, Departures, Pattern, Rng, Streams};
 
+use anabranch_policy::energy::Linear;
+
 use super::{Hop, Nanos, Traffic, Transport};
 
 /// A time that may be drawn from the seed.
@@ -71,6 +73,17 @@ pub struct Connection {
     pub subflows: Vec<Subflow>,
     /// Which of them there are; `None`: all, opened as `transport.join` says.
     pub path_manager: Option<PathManager>,
+    /// By subflow, where the agent of the node `from` manages them by `path_manager`.
+    pub agent: Option<Vec<AgentPath>>,
+}
+
+/// What the configuration of an agent says of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AgentPath {
+    /// Its interface is a spare one for this policy. The first subflow is opened as a regular one all the same.
+    pub spare: bool,
+    /// What the radio of its interface takes.
+    pub radio: Option<Linear>,
 }
 
 /// A path manager with its parameters.

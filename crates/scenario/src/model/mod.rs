@@ -17,7 +17,7 @@ pub use anabranch_draw::{Distribution, Pattern};
 pub use energy::{Attachment, Interface};
 pub use events::{Action, Event};
 pub use flows::{
-    Congestion, Connection, Datagram, IpVersion, PathManager, Protocol, Scheduler, Subflow, When,
+    AgentPath, Congestion, Connection, Datagram, IpVersion, PathManager, Protocol, Scheduler, Subflow, When,
 };
 pub use medium::{AfterFailure, Fallback, Framing, Medium, RateStep, Transmitter};
 pub use relay::Relay;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use anabranch_agent_config::Config;
+
 use super::Nanos;
 
 /// A host or router.
@@ -9,6 +11,8 @@ use super::Nanos;
 pub struct Node {
     /// Unique name.
     pub name: String,
+    /// What the device agent on it is told; its interfaces are named as the links and media are.
+    pub agent: Option<Arc<Config>>,
 }
 
 /// A duplex wire between two nodes; the two directions are independent.

@@ -1,6 +1,8 @@
 //! Path managers: what the opener of a connection sees of its paths, and how the decisions of a policy of
 //! `anabranch_policy::paths` are carried out.
 //!
+//! Where a device agent manages the connection (`model::Connection::agent`), spare paths and radios are those of its configuration.
+//!
 //! A manager looks when something has happened that it could see (the connection may have further subflows, a subflow
 //! was established, ended or met a timeout, an address was announced, a local link came or went), when its policy asked
 //! for that, and every 100 ms while a subflow of its is in timeouts, for their end is no event.
@@ -12,7 +14,7 @@
 use std::collections::BTreeSet;
 
 use anabranch_link::{NEVER, Nanos, Rng, Streams};
-use anabranch_policy::paths::{self, Action, Decision, Observation, Path, PathManager, State};
+use anabranch_policy::paths::{self, Action, Decision, Observation, Path, PathManager, Reason, State};
 use anabranch_scenario::model::{self, Change, ChangeTarget, Hop, Scenario};
 
 use super::{Connection, Phase, World};
@@ -34,26 +36,35 @@ pub(crate) struct Manager {
     paths: Vec<Path>,
     /// Decisions carried out.
     pub(crate) decisions: u64,
+    /// Subflows whose link is down are closed once another path answers, as the device agent does whatever its policy.
+    leaves_dead_links: bool,
 }
 
 impl Manager {
     pub(super) fn new(scenario: &Scenario, model: &model::Connection, streams: Streams) -> Option<Box<Self>> {
         let wanted = model.path_manager.as_ref()?;
         let info = paths::find(&wanted.name).expect("the scenario checked the name");
-        let of_subflow = |subflow: &model::Subflow| Path {
-            local: interface(subflow.hops.first().expect("a path has a hop")),
-            remote: interface(subflow.hops.last().expect("a path has a hop")),
-            spare: subflow.backup,
-            cap_bytes: subflow.cap_bytes,
-            radio: scenario.radio_of(model, subflow).map(|radio| radio.linear),
-            ..Path::default()
+        let of_subflow = |(number, subflow): (usize, &model::Subflow)| {
+            let by_agent = model.agent.as_ref().map(|paths| paths[number]);
+            Path {
+                local: interface(subflow.hops.first().expect("a path has a hop")),
+                remote: interface(subflow.hops.last().expect("a path has a hop")),
+                spare: by_agent.map_or(subflow.backup, |path| path.spare),
+                cap_bytes: subflow.cap_bytes,
+                radio: match by_agent {
+                    Some(path) => path.radio,
+                    None => scenario.radio_of(model, subflow).map(|radio| radio.linear),
+                },
+                ..Path::default()
+            }
         };
         Some(Box::new(Self {
             policy: info.make(&wanted.params),
             draws: streams.stream(&format!("path_manager/{}", model.name)),
             look_at: NEVER,
-            paths: model.subflows.iter().map(of_subflow).collect(),
+            paths: model.subflows.iter().enumerate().map(of_subflow).collect(),
             decisions: 0,
+            leaves_dead_links: model.agent.is_some(),
         }))
     }
 
@@ -137,11 +148,14 @@ impl<K: Key> World<'_, K> {
         let Some(mut manager) = self.connections[number].manager.take() else { return };
         manager.look_at = NEVER;
         self.observe(number, &mut manager);
-        let connection = &self.connections[number];
-        if !connection.is_mptcp() {
+        if !self.connections[number].is_mptcp() {
             self.connections[number].manager = Some(manager);
             return;
         }
+        if manager.leaves_dead_links {
+            self.leave_dead_links(number, &mut manager);
+        }
+        let connection = &self.connections[number];
         let seen = Observation {
             now: self.now,
             may_join: connection.joining,
@@ -197,6 +211,26 @@ impl<K: Key> World<'_, K> {
                 retransmits: sender.counters.retransmits,
                 ..*path
             };
+        }
+    }
+
+    /// Closes the subflows whose link is down if another path answers: what they have under way goes over that one at once.
+    fn leave_dead_links(&mut self, number: usize, manager: &mut Manager) {
+        if !manager.paths.iter().any(Path::answers) {
+            return;
+        }
+        for path in 0..manager.paths.len() {
+            let of = &mut manager.paths[path];
+            if of.link_up || of.state == State::Closed {
+                continue;
+            }
+            let reason = Reason { code: "link-down", numbers: Vec::new() };
+            let decision = Decision { path, action: Action::Close, reason };
+            if self.carry_out_decision(number, &decision) {
+                (of.state, of.since, of.timeouts) = (State::Closed, self.now, 0);
+                manager.decisions += 1;
+                self.show_decision(number, &decision);
+            }
         }
     }
 

@@ -30,23 +30,26 @@ const POWERS: &[Unit] = &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)];
 /// In picojoules per bit.
 const SLOPES: &[Unit] = &[("pJ/bit", 1), ("nJ/bit", 1_000), ("uJ/bit", 1_000_000)];
 
-/// A time in nanoseconds.
-pub(super) fn time(text: &str) -> Result<u64, String> {
+/// A time with its unit, in nanoseconds.
+///
+/// # Errors
+/// What is expected.
+pub fn time(text: &str) -> Result<u64, String> {
     parse(text, TIMES, "a time like \"2 s\"")
 }
 
 /// A size in bytes.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     parse(text, SIZES, "a size like \"2 GB\"")
 }
 
 /// A power in milliwatts.
-pub(super) fn milliwatts(text: &str) -> Result<f64, String> {
+pub(crate) fn milliwatts(text: &str) -> Result<f64, String> {
     Ok(parse(text, POWERS, "a power like \"1288 mW\"")? as f64 / 1e3)
 }
 
 /// An energy per bit in nanojoules, which is mW per Mbit/s.
-pub(super) fn nanojoules(text: &str) -> Result<f64, String> {
+pub(crate) fn nanojoules(text: &str) -> Result<f64, String> {
     Ok(parse(text, SLOPES, "an energy per bit like \"52 nJ/bit\"")? as f64 / 1e3)
 }
 
@@ -79,7 +82,7 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
 }
 
 /// The value of a path manager's parameter, in the registry's unit.
-pub(super) fn param(param: &Param, value: &Value) -> Result<u64, String> {
+pub(crate) fn param(param: &Param, value: &Value) -> Result<u64, String> {
     let read = match (param.unit, value) {
         (ParamUnit::Time, Value::String(text)) => time(text)?,
         (ParamUnit::Bytes, Value::String(text)) => bytes(text)?,
