@@ -78,6 +78,16 @@ def changing(measured: Measured) -> list[str]:
     return list({cell[2]: None for cell in measured.cells("changing")})
 
 
+def sites(measured: Measured) -> list[str]:
+    """Return the scenarios whose campaign was run: all three, but for a part of it on the kernel."""
+    return [site for site in SITES if measured.cells("buffer", site)]
+
+
+def congestions(measured: Measured, site: str) -> list[str]:
+    """Return the congestion controls that were run in the campaign of one scenario."""
+    return list({cell[3]: None for cell in measured.cells("buffer", site)})
+
+
 def cell_of(site: str, manager: str, congestion: str, buffer_mib: float) -> Cell:
     """Name a cell of the campaign."""
     return ("buffer", site, manager, congestion, f"{buffer_mib:g} MiB")
@@ -176,16 +186,16 @@ def extract(_cell: Cell, run: Run) -> dict[str, float]:
 
 def samples(measured: Measured, site: str) -> Samples:
     """Return the campaign of one scenario as the samples of a tuning."""
-    cells = measured.cells("buffer", site)
+    cells, names = measured.cells("buffer", site), congestions(measured, site)
     buffers = sorted({float(cell[4].removesuffix(" MiB")) for cell in cells})
     values = np.array(
         [
             [
                 [measured.of(cell_of(site, manager, congestion, buffer), THROUGHPUT) for buffer in buffers]
-                for congestion in CONGESTIONS
+                for congestion in names
             ]
             for manager in (FULL_MESH, PCDC)
         ]
     )
-    grid = Grid((FULL_MESH, PCDC), CONGESTIONS, tuple(buffers), tuple(range(1, values.shape[3] + 1)))
+    grid = Grid((FULL_MESH, PCDC), tuple(names), tuple(buffers), tuple(range(1, values.shape[3] + 1)))
     return Samples(grid, values)
