@@ -18,7 +18,7 @@ from anabranch.tuning.impact import impact_factor, used
 from anabranch.tuning.measure import FULL_MESH, PCDC, Setting, Target, find_target
 
 #: The only figure: goodput of the connection, in Mbit/s.
-THROUGHPUT = "mbit_per_s"
+THROUGHPUT = "goodput_mbit_per_s"
 
 #: No subflow is silent.
 NONE = "none"
