@@ -17,6 +17,7 @@ class Scale(NamedTuple):
 
 #: By the end of the metric's name; the first that fits.
 _SCALES = {
+    "_mbit_per_s": Scale("Mbit/s", 1.0),
     "rtt_s": Scale("ms", 1e3),
     "per_bit_j": Scale("nJ/bit", 1e9),
     "_bps": Scale("Mbit/s", 1e-6),
@@ -49,6 +50,7 @@ def scale_of(metric: str) -> Scale:
 
 def title_of(metric: str) -> str:
     """Return the name of a metric without its unit: ``mean_rtt_s`` is ``mean rtt``."""
+    metric = metric.removesuffix("_mbit_per_s")
     stem, _, last = metric.rpartition("_")
     return (stem if stem and last in _UNITS else metric).replace("_", " ")
 

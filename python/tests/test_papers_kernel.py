@@ -24,7 +24,7 @@ from anabranch.papers.document import end
 from anabranch.papers.judging import GAIN, above
 from anabranch.papers.kernel import Impossible, OnKernel, experiments, figures, real_time_s
 from anabranch.papers.kernel_document import begin
-from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, trace_metrics
+from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, Table, trace_metrics
 from anabranch.results import Run, Subject
 from support import REPOSITORY
 
@@ -59,7 +59,9 @@ def on_kernel(scenario: Path) -> OnKernel:
     *judged, last = (claim.id for claim in claims("stcp"))
     needs: dict[str, tuple[Cell, ...]] = dict.fromkeys(judged, (("rate",),))
     impossible = (Impossible("a token ring", "is not there"),)
-    return OnKernel(paper, plan, needs, {last: "no kernel does that"}, ("goodput_bps",), impossible)
+    table = Table("Cells", "By name.", lambda measured: [["name"], *([cell[1]] for cell in measured.cells())])
+    untested = {last: "no kernel does that"}
+    return OnKernel(paper, plan, needs, untested, ("goodput_bps",), impossible, tables=(table,))
 
 
 Invoke = Callable[..., Result]
@@ -95,6 +97,31 @@ def test_the_plans_have_cells_of_the_paper_and_end_within_the_hour(one: OnKernel
         assert {planned.cell[0] for planned in plan} <= kinds | set(one.own_kinds)
         assert 0.0 < real_time_s(plan) <= most_s
         assert all(planned.seeds >= 2 for planned in plan)
+
+
+@pytest.mark.parametrize("one", [one for one in ON_KERNEL if one.needs], ids=lambda one: str(one.paper.name))
+def test_the_shorter_plan_judges_a_claim(one: OnKernel) -> None:
+    cells = [planned.cell for planned in one.plan(True)]
+    judged = [
+        claim
+        for claim, needed in one.needs.items()
+        if all(any(cell[: len(words)] == words for cell in cells) for words in needed)
+    ]
+    assert judged
+
+
+def test_mpcoa_runs_pcdc_with_the_subflows_of_the_paper() -> None:
+    (mpcoa,) = (one for one in ON_KERNEL if one.paper.name == "mpcoa")
+    backups = {}
+    for planned in mpcoa.plan(False):
+        kind, site, manager, congestion, _buffer = planned.cell
+        assert (kind, site) == ("buffer", "srl-hu")
+        (connection,) = json.loads(planned.experiment.scenario.canonical)["connection"]
+        assert connection["path_manager"] == "fullmesh"
+        silent = {one["name"] for one in connection["subflow"] if one.get("backup")}
+        assert backups.setdefault((manager, congestion), silent) == silent, "with every buffer"
+    assert backups["fullmesh", "hybla"] == set()
+    assert backups["pcdc", "hybla"] == {"P-C", "P-CU", "T-C", "T-CU"}, "table 3"
 
 
 def test_cells_with_the_same_scenario_are_run_once(on_kernel: OnKernel) -> None:
@@ -147,6 +174,8 @@ def test_a_run_that_does_not_count_is_repeated_named_and_in_no_figure(
     assert text.count("| rate, narrow | ") == 1
     assert "| S1-C7 | no kernel does that |" in text
     assert "| a token ring | is not there |" in text
+    assert "**Cells.** By name.\n\n| engine | name |" in text
+    assert "| simulator | again |\n| kernel | wide |" in text, "one table of both engines"
 
 
 def test_a_level_without_enough_runs_is_left_out_with_all_its_cells(

@@ -45,4 +45,6 @@ def test_metrics_are_shown_in_units_for_people() -> None:
     assert title_of("energy_huang_per_bit_j") == "energy huang per bit"
     assert title_of("mean_srtt_s") == "mean srtt"
     assert title_of("loss_rate") == "loss rate"
+    assert scale_of("goodput_mbit_per_s") == ("Mbit/s", 1.0)
+    assert title_of("goodput_mbit_per_s") == "goodput"
     assert estimate_text("loss_rate", Estimate(0.0123, 0.0012, 20)) == "1.23 ± 0.12"

@@ -72,26 +72,33 @@ fn a_new_file_and_a_new_line_make_an_algorithm() {
 }
 
 #[test]
-fn the_example_compiles_for_the_host_and_for_bpf() {
-    let example = repository().join("examples/custom-algorithm");
-    let entries = algorithms::entries(&folders(&example));
+fn the_examples_compile_for_the_host_and_for_bpf() {
+    for (folder, name) in [("custom-algorithm", "gaimd"), ("pacing-hint", "hinted")] {
+        compile_for_both_hosts(&repository().join("examples").join(folder), name);
+    }
+}
+
+fn compile_for_both_hosts(example: &Path, name: &str) {
+    let entries = algorithms::entries(&folders(example));
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let in_tree: Vec<&str> = anabranch_cc::algorithms().iter().map(|one| one.name()).collect();
     assert_eq!(names[..in_tree.len()], in_tree, "those of the project come first, in their order");
-    assert_eq!(names[in_tree.len()..], ["gaimd"]);
+    assert_eq!(names[in_tree.len()..], [name]);
 
-    let dir = compile::scratch("custom-example");
-    let source = dir.join("gaimd.c");
-    let unit = "#include \"gaimd.h\"\n#define ROW(event, handler) .event = handler,\n\
-                extern const struct ab_ops ops;\nconst struct ab_ops ops = {AB_EVENTS_gaimd(ROW)};\n";
+    let dir = compile::scratch(&format!("custom-example-{name}"));
+    let source = dir.join(format!("{name}.c"));
+    let unit = format!(
+        "#include \"{name}.h\"\n#define ROW(event, handler) .event = handler,\n\
+         extern const struct ab_ops ops;\nconst struct ab_ops ops = {{AB_EVENTS_{name}(ROW)}};\n"
+    );
     fs::write(&source, unit).expect("the folder is writable");
     let object = source.with_extension("o");
     let strict =
         ["-O2", "-ffreestanding", "-nostdinc", "-Wall", "-Wextra", "-Wconversion", "-Wsign-conversion"];
-    let files = ["-Werror", "-c", text(&source), "-o", text(&object), "-I", text(&example)];
+    let files = ["-Werror", "-c", text(&source), "-o", text(&object), "-I", text(example)];
     let host: Vec<&str> = strict.into_iter().chain(files).collect();
     compile::compile(compile::first_of(&["gcc", "cc"]).expect("a C compiler built this crate"), &host);
-    if let Some(clang) = compile::clang("the_example_compiles_for_the_host_and_for_bpf") {
+    if let Some(clang) = compile::clang("the_examples_compile_for_the_host_and_for_bpf") {
         let bpf: Vec<&str> = ["-target", "bpfel", "-mcpu=v3"].into_iter().chain(host).collect();
         compile::compile(clang, &bpf);
     }

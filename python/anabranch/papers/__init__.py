@@ -7,7 +7,7 @@ the kernel is a second module, with its :class:`~anabranch.papers.kernel.OnKerne
 
 from __future__ import annotations
 
-from anabranch.papers import ee_mptcp_kernel, mfvl_kernel, mptcp_iot_kernel, stcp_kernel
+from anabranch.papers import ee_mptcp_kernel, mfvl_kernel, mpcoa_kernel, mptcp_iot_kernel, stcp_kernel
 from anabranch.papers.ee_mptcp import EE_MPTCP
 from anabranch.papers.kernel import OnKernel
 from anabranch.papers.mfvl import MFVL
@@ -25,4 +25,5 @@ ON_KERNEL: tuple[OnKernel, ...] = (
     stcp_kernel.ON_KERNEL,
     ee_mptcp_kernel.ON_KERNEL,
     mptcp_iot_kernel.ON_KERNEL,
+    mpcoa_kernel.ON_KERNEL,
 )

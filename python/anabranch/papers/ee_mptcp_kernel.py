@@ -82,8 +82,8 @@ ON_KERNEL = OnKernel(
         ),
         Impossible(
             "a pacing-rate hint from BPF",
-            "it was not tried: our BPF host leaves the pacing rate of window controls to the kernel, which "
-            "reckons it anew after each call; rate controls (BBR) set it, by their own rule",
+            "it leads the choice while there is one, see *A hint in the pacing rate*; a window control's own "
+            "rate does not last, because the kernel reckons it anew after each call",
         ),
     ),
     own_kinds=(SUBSET, PRIORITY),

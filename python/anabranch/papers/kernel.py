@@ -16,7 +16,7 @@ from anabranch.experiment import Experiment, Progress
 from anabranch.kernel_runs import after, run_until_they_count
 from anabranch.papers.claims import Claim, claims
 from anabranch.papers.judging import not_testable
-from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, without_traces
+from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, Table, without_traces
 from anabranch.papers.reproduction import measure
 from anabranch.results import Run
 
@@ -52,6 +52,8 @@ class OnKernel:
         What a stock kernel cannot do.
     own_kinds
         First words of cells that the paper's plan does not have: what is shown beside its claims.
+    tables
+        Tables of the paper that are made of either engine's figures.
     """
 
     paper: Paper
@@ -61,6 +63,7 @@ class OnKernel:
     shown: tuple[str, ...]
     impossible: tuple[Impossible, ...] = ()
     own_kinds: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from anabranch.agreement import LATENESS_FACT
 from anabranch.papers import document
 from anabranch.papers.document import markdown
 from anabranch.papers.kernel import Result, real_time_s
-from anabranch.papers.model import Cell, Measured, Verdict
+from anabranch.papers.model import Cell, Measured, Table, Verdict
 from anabranch.stats import ratio
 from anabranch.units import estimate_text, number, scale_of, title_of
 
@@ -45,6 +45,7 @@ def section(result: Result) -> str:
     """Return the part of one paper as Markdown, see :func:`replaced`."""
     parts = [_score(result), _conditions(result), _claims(result), _untested(result)]
     parts += [_figures(result, metric) for metric in result.on_kernel.shown]
+    parts += [_table(result, table) for table in result.on_kernel.tables]
     parts += [_impossible(result), _notes(result)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -145,6 +146,17 @@ def _figures(result: Result, metric: str) -> str:
         rows.append([names, *shown, _difference(result.sim, result.kernel, cell, metric)])
     title = title_of(metric).capitalize() + (f" in {unit}" if unit else "")
     return f"**{title}**\n\n{markdown(rows)}" if len(rows) > 1 else ""
+
+
+def _table(result: Result, table: Table) -> str:
+    """Return a table of both engines' figures; they need every cell."""
+    if result.left_out:
+        return ""
+    engines = {"simulator": result.sim, "kernel": result.kernel}
+    found = {engine: table.rows(measured) for engine, measured in engines.items()}
+    head, *_ = found["kernel"]
+    rows = [["engine", *head], *([engine, *row] for engine, (_, *rows) in found.items() for row in rows)]
+    return f"**{table.title}.** {table.text}\n\n{markdown(rows)}"
 
 
 def _sharing(result: Result) -> list[list[Cell]]:

@@ -18,7 +18,7 @@ from anabranch.tuning.impact import impact_factor, used
 from anabranch.tuning.measure import FULL_MESH, PCDC, Setting, Target, find_target
 
 #: The only figure: goodput of the connection, in Mbit/s.
-THROUGHPUT = "mbit_per_s"
+THROUGHPUT = "goodput_mbit_per_s"
 
 #: No subflow is silent.
 NONE = "none"
@@ -76,6 +76,16 @@ def buffers_mib(quick: bool) -> tuple[float, ...]:
 def changing(measured: Measured) -> list[str]:
     """Return the congestion controls that were run while paths change."""
     return list({cell[2]: None for cell in measured.cells("changing")})
+
+
+def sites(measured: Measured) -> list[str]:
+    """Return the scenarios whose campaign was run: all three, but for a part of it on the kernel."""
+    return [site for site in SITES if measured.cells("buffer", site)]
+
+
+def congestions(measured: Measured, site: str) -> list[str]:
+    """Return the congestion controls that were run in the campaign of one scenario."""
+    return list({cell[3]: None for cell in measured.cells("buffer", site)})
 
 
 def cell_of(site: str, manager: str, congestion: str, buffer_mib: float) -> Cell:
@@ -176,16 +186,16 @@ def extract(_cell: Cell, run: Run) -> dict[str, float]:
 
 def samples(measured: Measured, site: str) -> Samples:
     """Return the campaign of one scenario as the samples of a tuning."""
-    cells = measured.cells("buffer", site)
+    cells, names = measured.cells("buffer", site), congestions(measured, site)
     buffers = sorted({float(cell[4].removesuffix(" MiB")) for cell in cells})
     values = np.array(
         [
             [
                 [measured.of(cell_of(site, manager, congestion, buffer), THROUGHPUT) for buffer in buffers]
-                for congestion in CONGESTIONS
+                for congestion in names
             ]
             for manager in (FULL_MESH, PCDC)
         ]
     )
-    grid = Grid((FULL_MESH, PCDC), CONGESTIONS, tuple(buffers), tuple(range(1, values.shape[3] + 1)))
+    grid = Grid((FULL_MESH, PCDC), tuple(names), tuple(buffers), tuple(range(1, values.shape[3] + 1)))
     return Samples(grid, values)

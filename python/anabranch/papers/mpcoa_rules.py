@@ -29,6 +29,7 @@ from anabranch.papers.mpcoa_cells import (
     cell_of,
     changing,
     chosen,
+    congestions,
     impacts,
     samples,
 )
@@ -82,10 +83,11 @@ def gain(measured: Measured, site: str, congestion: str) -> Estimate:
 
 def gain_of_all(measured: Measured, site: str) -> Estimate:
     """Return the same over all congestion controls together."""
+    names = congestions(measured, site)
     return ratio_of_sums(
         measured,
-        [largest(site, PCDC, congestion) for congestion in CONGESTIONS],
-        [largest(site, FULL_MESH, congestion) for congestion in CONGESTIONS],
+        [largest(site, PCDC, congestion) for congestion in names],
+        [largest(site, FULL_MESH, congestion) for congestion in names],
     )
 
 
@@ -136,6 +138,8 @@ def _c1(measured: Measured) -> Outcome:
         neutral=1.0,
     )
     outcome = larger_gain(outcome, measured, "srl-hu", "hybla", claimed)
+    if not measured.cells("impact"):
+        return outcome
     return because(outcome, _subset(measured, "srl-hu", "hybla"))
 
 
@@ -147,7 +151,8 @@ def _subset(measured: Measured, site: str, congestion: str) -> str:
 
 
 def _c2(measured: Measured) -> Outcome:
-    gains = {congestion: gain(measured, "srl-hu", congestion) for congestion in CONGESTIONS}
+    names = congestions(measured, "srl-hu")
+    gains = {congestion: gain(measured, "srl-hu", congestion) for congestion in names}
     overall = gain_of_all(measured, "srl-hu")
     outcome = _counted(gains, overall, "throughput of PCDC over full mesh", up=True)
     return pcdc_is_better(outcome, measured)
@@ -223,7 +228,7 @@ def _c6(measured: Measured) -> Outcome:
             _between(measured, manager, congestion, MIDDLE_MIB),
         )
         for manager in (FULL_MESH, PCDC)
-        for congestion in CONGESTIONS
+        for congestion in congestions(measured, "srl-hu")
     }
     # Cells of the two ranges have equal weights where the numbers of buffers differ, too.
     weights = _number(measured, LARGE_MIB) / _number(measured, MIDDLE_MIB)
@@ -248,7 +253,7 @@ def _between(measured: Measured, manager: str, congestion: str, limits: tuple[fl
 
 
 def _number(measured: Measured, limits: tuple[float, float]) -> int:
-    return len(_between(measured, FULL_MESH, CONGESTIONS[0], limits))
+    return len(_between(measured, FULL_MESH, congestions(measured, "srl-hu")[0], limits))
 
 
 def _c7(measured: Measured) -> Outcome:
