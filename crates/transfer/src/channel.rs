@@ -5,7 +5,7 @@
 //! peer sends unasked for are smaller.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io::{self, IoSlice, Read as _, Write as _},
     net::{IpAddr, TcpStream},
     os::fd::AsFd as _,
     time::{Duration, Instant},
@@ -127,26 +127,30 @@ impl Channel {
     }
 
     /// Sends all of it.
-    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), ChannelError> {
-        if self.tls.is_none() {
-            let mut deadline = self.deadline();
-            while !bytes.is_empty() {
-                match self.socket.write(bytes) {
-                    Ok(0) => return Err(ChannelError::Closed),
-                    Ok(sent) => {
-                        bytes = &bytes[sent..];
-                        deadline = self.deadline();
-                    }
-                    Err(error) => self.wait_to_send(error, deadline)?,
-                }
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
+        self.send_parts(&mut [IoSlice::new(bytes)])
+    }
+
+    /// Sends all of each part, one after the other, with as few calls as that takes.
+    pub(crate) fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> Result<(), ChannelError> {
+        // Without this an empty first part would look like a connection that is closed.
+        IoSlice::advance_slices(&mut parts, 0);
+        let mut deadline = self.deadline();
+        while !parts.is_empty() {
+            if let Some(tls) = &mut self.tls {
+                let taken = tls.writer().write_vectored(parts)?;
+                IoSlice::advance_slices(&mut parts, taken);
+                self.flush()?;
+                continue;
             }
-            return Ok(());
-        }
-        while !bytes.is_empty() {
-            let tls = self.tls.as_mut().expect("looked at above");
-            let taken = tls.writer().write(bytes)?;
-            bytes = &bytes[taken..];
-            self.flush()?;
+            match self.socket.write_vectored(parts) {
+                Ok(0) => return Err(ChannelError::Closed),
+                Ok(sent) => {
+                    IoSlice::advance_slices(&mut parts, sent);
+                    deadline = self.deadline();
+                }
+                Err(error) => self.wait_to_send(error, deadline)?,
+            }
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ pub mod receiver;
 pub mod security;
 pub mod sender;
 mod stop;
+mod tree;
 pub mod wire;
 
 pub use backup::NoBackups;

@@ -16,11 +16,16 @@ use common::{GRAIN, Keys, Receiving, all_done, guarded, names, noise, send, send
 fn files_of_all_lengths_arrive_whole_over_one_to_four_paths() {
     let keys = Keys::new();
     let lengths = [0, 1, GRAIN - 1, GRAIN, GRAIN + 1, 3 * GRAIN, 5_000_000];
+    // Slow enough that each path has its connection before all is there.
+    let rate = Some(8 << 20);
     for (paths, is_secret) in [(1, false), (2, false), (3, true), (4, true)] {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let receiving = match is_secret {
-            true => Receiving::start(to.path(), guarded(&keys, None)),
-            false => Receiving::start(to.path(), |_| {}),
+            true => Receiving::start(to.path(), |receiver| {
+                guarded(&keys, None)(receiver);
+                receiver.limits.bytes_per_second = rate;
+            }),
+            false => Receiving::start(to.path(), |receiver| receiver.limits.bytes_per_second = rate),
         };
         let files: Vec<_> = lengths.iter().map(|length| from.path().join(format!("of {length}"))).collect();
         for (path, length) in files.iter().zip(lengths) {

@@ -10,7 +10,7 @@ use std::{
 use super::{
     Count, Event, Shared,
     folder::Refusal,
-    incoming::{Finish, Incoming},
+    incoming::{Finish, Incoming, Writing},
     shown,
     store::Offered,
 };
@@ -18,8 +18,9 @@ use crate::{
     channel::{Channel, ChannelError, Incoming as Said},
     clock,
     security::Fingerprint,
+    tree::{ChunkHasher, Hashed},
     wire::{
-        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Malformed, Offer, Place, Problem, VERSION, Welcome,
+        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Held, Malformed, Offer, Place, Problem, VERSION, Welcome,
         chunk_place,
     },
 };
@@ -58,6 +59,8 @@ impl End {
 enum Slot {
     /// It is being received.
     Open(Arc<Incoming>),
+    /// There is one of its name and length.
+    Alike(Offer),
     /// It was there when it was offered, or is by now.
     There,
     /// It is not taken; what comes of it is thrown away.
@@ -165,7 +168,7 @@ impl Session<'_> {
             match self.channel.receive_frame()? {
                 Said::Chunk(bytes) => self.chunk(bytes)?,
                 Said::Frame(Frame::Offer(offer)) => self.offer(&offer)?,
-                Said::Frame(Frame::Finish(file)) => self.finish(file)?,
+                Said::Frame(Frame::Finish { file, hash }) => self.finish(file, hash)?,
                 Said::Frame(Frame::Alive) => self.channel.send_frame(&Frame::Alive)?,
                 Said::Frame(Frame::Bye) => return self.publish(),
                 Said::Frame(Frame::Error(problem)) => match problem.file {
@@ -179,11 +182,11 @@ impl Session<'_> {
 
     fn offer(&mut self, offer: &Offer) -> Result<(), End> {
         let file = offer.file;
-        if matches!(self.files.get(&file), Some(Slot::Open(_) | Slot::There)) {
+        if matches!(self.files.get(&file), Some(Slot::Open(_) | Slot::Alike(_) | Slot::There)) {
             return Err(End::protocol("a number was given to two files"));
         }
         if self.files.len() >= NUMBERS_MAX
-            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_))).count() >= FILES_MAX
+            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_) | Slot::Alike(_))).count() >= FILES_MAX
         {
             return Err(End::protocol("too many files are offered and not finished"));
         }
@@ -193,24 +196,28 @@ impl Session<'_> {
             return self.refuse(file, &offer.name, Refusal::new(Code::TooLarge, text));
         }
         let receiver = &self.shared.receiver;
-        let mut tick = || self.channel.send_frame(&Frame::Alive);
-        let outcome =
-            self.shared.store.offer(&receiver.folder, receiver.overwrite, self.who, offer, &mut tick)?;
-        let have = match outcome {
+        let outcome = self.shared.store.offer(&receiver.folder, receiver.overwrite, self.who, offer);
+        self.answer(offer, outcome)
+    }
+
+    /// Says what an offer has come to.
+    fn answer(&mut self, offer: &Offer, outcome: Result<Offered, Refusal>) -> Result<(), End> {
+        let file = offer.file;
+        let (slot, have) = match outcome {
             Err(refusal) => return self.refuse(file, &offer.name, refusal),
-            Ok(Offered::There) => {
-                self.files.insert(file, Slot::There);
-                Have { file, is_done: true, map: Vec::new() }
+            Ok(Offered::There) => (Slot::There, Have { file, held: Held::Whole, map: Vec::new() }),
+            Ok(Offered::Alike) => {
+                (Slot::Alike(offer.clone()), Have { file, held: Held::Alike, map: Vec::new() })
             }
             Ok(Offered::Wanted(incoming)) => {
                 let (name, size_bytes) = (shown(&offer.name), offer.size_bytes);
                 let arrived_bytes = incoming.arrived_bytes();
                 self.shared.tell(Event::Began { name, size_bytes, arrived_bytes });
                 let have = incoming.have(file);
-                self.files.insert(file, Slot::Open(incoming));
-                have
+                (Slot::Open(incoming), have)
             }
         };
+        self.files.insert(file, slot);
         Ok(self.channel.send_frame(&Frame::Have(have))?)
     }
 
@@ -230,7 +237,7 @@ impl Session<'_> {
         let place = chunk_place(bytes, head);
         let incoming = match self.files.get(&place.file) {
             Some(Slot::Open(incoming)) => Some(incoming.clone()),
-            Some(Slot::There | Slot::Refused) => None,
+            Some(Slot::Alike(_) | Slot::There | Slot::Refused) => None,
             None => return Err(End::protocol("a chunk of a file that was not offered")),
         };
         let grains = match &incoming {
@@ -238,17 +245,29 @@ impl Session<'_> {
             None => Some(0..0),
         };
         let grains = grains.ok_or_else(|| End::protocol("a chunk does not lie in its file as grains do"))?;
-        let outcome = self.take_in(place, incoming.as_deref())?;
+        let writing = incoming.as_ref().and_then(|incoming| {
+            let hasher = ChunkHasher::new(incoming.offer().grains(), grains.clone());
+            incoming.begin(grains).map(|writing| (writing, hasher))
+        });
+        let outcome = self.take_in(place, writing)?;
         let Some(incoming) = incoming else { return Ok(()) };
-        match outcome.and_then(|()| incoming.arrived(grains)) {
-            Ok(()) => Ok(self.channel.send_frame(&Frame::Arrived(place))?),
+        match outcome {
+            Ok(is_due) => {
+                if is_due {
+                    self.shared.syncer.ask(incoming);
+                }
+                Ok(self.channel.send_frame(&Frame::Arrived(place))?)
+            }
             Err(refusal) => self.refuse(place.file, &incoming.offer().name.clone(), refusal),
         }
     }
 
-    /// Reads a chunk's data to its end and writes it, piece by piece.
-    fn take_in(&mut self, place: Place, incoming: Option<&Incoming>) -> Result<Result<(), Refusal>, End> {
-        let mut hasher = blake3::Hasher::new();
+    /// Reads a chunk's data to its end and writes it, piece by piece, unless it is not wanted. Whether the journal is due.
+    fn take_in(
+        &mut self,
+        place: Place,
+        mut wanted: Option<(Writing<'_>, ChunkHasher)>,
+    ) -> Result<Result<bool, Refusal>, End> {
         let mut outcome = Ok(());
         let (mut at, mut left) = (place.offset, place.bytes as usize);
         while left > 0 {
@@ -256,10 +275,10 @@ impl Session<'_> {
             let want = left.min(self.piece.len());
             self.channel.receive(&mut self.piece[..want])?;
             let piece = &self.piece[..want];
-            if let Some(incoming) = incoming {
+            if let Some((writing, hasher)) = &mut wanted {
                 hasher.update(piece);
                 if outcome.is_ok() {
-                    outcome = incoming.write(piece, at);
+                    outcome = writing.write(piece, at);
                 }
             }
             at += want as u64;
@@ -271,21 +290,37 @@ impl Session<'_> {
         }
         let mut hash = [0; HASH_BYTES];
         self.channel.receive(&mut hash)?;
-        if incoming.is_some() && hasher.finalize() != blake3::Hash::from_bytes(hash) {
+        let Some((writing, hasher)) = wanted else { return Ok(Ok(false)) };
+        let Hashed { check, values } = hasher.finish();
+        if check != hash {
             return Err(End::protocol("a chunk has another hash than was sent with it"));
         }
-        Ok(outcome)
+        Ok(outcome.map(|()| writing.arrived(values)))
     }
 
-    fn finish(&mut self, file: u32) -> Result<(), End> {
+    fn finish(&mut self, file: u32, hash: [u8; HASH_BYTES]) -> Result<(), End> {
+        let mut tick = || self.channel.send_frame(&Frame::Alive);
         let incoming = match self.files.get(&file) {
             Some(Slot::Open(incoming)) => incoming.clone(),
+            Some(Slot::Alike(offer)) => {
+                let offer = offer.clone();
+                let receiver = &self.shared.receiver;
+                let (folder, overwrite) = (&receiver.folder, receiver.overwrite);
+                let told = (&offer, hash);
+                let outcome = self.shared.store.settle(folder, overwrite, self.who, told, &mut tick)?;
+                return match outcome {
+                    Ok(Offered::There) => {
+                        self.files.insert(file, Slot::There);
+                        Ok(self.channel.send_frame(&Frame::Done(file))?)
+                    }
+                    outcome => self.answer(&offer, outcome),
+                };
+            }
             Some(Slot::There) => return Ok(self.channel.send_frame(&Frame::Done(file))?),
             Some(Slot::Refused) => return Ok(()),
             None => return Err(End::protocol("a file is finished that was not offered")),
         };
-        let mut tick = || self.channel.send_frame(&Frame::Alive);
-        match incoming.finish(&mut tick)? {
+        match incoming.finish(hash, &mut tick)? {
             Ok(Finish::Verified) => self.finished.push((file, incoming)),
             Ok(Finish::Incomplete) => self.channel.send_frame(&Frame::Have(incoming.have(file)))?,
             Err(refusal) => {

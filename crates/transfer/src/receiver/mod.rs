@@ -13,6 +13,7 @@ mod incoming;
 mod journal;
 mod pace;
 mod store;
+mod syncer;
 
 use std::{
     fmt, io,
@@ -33,6 +34,7 @@ use crate::{
 };
 use pace::Pace;
 use store::Store;
+use syncer::Syncer;
 
 /// What a receiver does not exceed.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +133,7 @@ pub enum Event {
 struct Shared {
     receiver: Receiver,
     store: Store,
+    syncer: Syncer,
     pace: Option<Pace>,
     stop: Stop,
     strangers: AtomicUsize,
@@ -157,6 +160,7 @@ impl Receiver {
     pub fn serve(self, listener: &TcpListener, stop: &Stop) -> io::Result<u64> {
         let shared = Shared {
             store: Store::default(),
+            syncer: Syncer::default(),
             pace: self.limits.bytes_per_second.map(Pace::new),
             stop: stop.clone(),
             strangers: AtomicUsize::new(0),
@@ -165,6 +169,21 @@ impl Receiver {
             receiver: self,
         };
         let shared = &shared;
+        let small = || thread::Builder::new().stack_size(256 << 10);
+        thread::scope(|scope| {
+            small().name("journals".to_owned()).spawn_scoped(scope, || shared.syncer.work())?;
+            let outcome = shared.accept(listener);
+            shared.syncer.close();
+            outcome
+        })?;
+        Ok(shared.data_bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Shared {
+    /// Accepts connections and serves them, until the flag is raised and all have ended.
+    fn accept(&self, listener: &TcpListener) -> io::Result<()> {
+        let stop = &self.stop;
         thread::scope(|scope| {
             while !stop.is_raised() {
                 let (socket, peer) = match listener.accept() {
@@ -184,15 +203,14 @@ impl Receiver {
                     }
                 };
                 // Whoever is one too many is dropped without a word: an answer would cost what the limit is to save.
-                let guard = Count::new(&shared.strangers, shared.receiver.limits.strangers);
+                let guard = Count::new(&self.strangers, self.receiver.limits.strangers);
                 let Some(guard) = guard else { continue };
                 thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, move || {
-                    connection::serve(shared, socket, peer, guard);
+                    connection::serve(self, socket, peer, guard);
                 })?;
             }
             Ok(())
-        })?;
-        Ok(shared.data_bytes.load(Ordering::Relaxed))
+        })
     }
 }
 

@@ -126,13 +126,7 @@ fn open_files(plan: &Plan, stop: &Stop) {
             return;
         }
         match next {
-            Some((index, path)) => {
-                let mut tick = || {
-                    plan.moved();
-                    if stop.is_raised() { Err(SourceError::Stopped) } else { Ok(()) }
-                };
-                plan.opened(index, Source::open(&path, &mut tick));
-            }
+            Some((index, path)) => plan.opened(index, Source::open(&path)),
             None => plan.wait(Duration::from_millis(100)),
         }
     }

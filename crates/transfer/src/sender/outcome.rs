@@ -56,7 +56,7 @@ pub struct FileOutcome {
     pub path: PathBuf,
     /// Its length; 0 if it could not be opened.
     pub size_bytes: u64,
-    /// BLAKE3 of it; none if it could not be read.
+    /// BLAKE3 of it; none if not all of it was read.
     pub hash: Option<[u8; HASH_BYTES]>,
     /// Bytes that the receiver had before.
     pub resumed_bytes: u64,
