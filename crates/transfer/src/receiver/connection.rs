@@ -20,8 +20,8 @@ use crate::{
     security::Fingerprint,
     tree::{ChunkHasher, Hashed},
     wire::{
-        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Held, Malformed, Offer, Place, Problem, VERSION, Welcome,
-        chunk_place,
+        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Held, Malformed, Offer, Place, Problem, VERSION,
+        Welcome, chunk_place,
     },
 };
 
@@ -186,7 +186,8 @@ impl Session<'_> {
             return Err(End::protocol("a number was given to two files"));
         }
         if self.files.len() >= NUMBERS_MAX
-            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_) | Slot::Alike(_))).count() >= FILES_MAX
+            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_) | Slot::Alike(_))).count()
+                >= FILES_MAX
         {
             return Err(End::protocol("too many files are offered and not finished"));
         }

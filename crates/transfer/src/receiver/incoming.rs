@@ -294,7 +294,8 @@ impl Incoming {
             progress.tree.clone()
         };
         let found = complete(&self.part, self.offer.grains(), &mut tree, tick);
-        *self.end_mut() = if matches!(found, Ok(Ok(found)) if found == hash) { End::Verified } else { End::Open };
+        *self.end_mut() =
+            if matches!(found, Ok(Ok(found)) if found == hash) { End::Verified } else { End::Open };
         Ok(match found? {
             Ok(found) if found == hash => Ok(Finish::Verified),
             Ok(_) => {

@@ -90,7 +90,8 @@ pub(super) fn read(head: &[u8], journal: impl Read, grains: u64) -> io::Result<O
         let value: Value = bytes[16..16 + HASH_BYTES].try_into().expect("a value");
         let value = (value != NO_VALUE).then_some(value);
         let subtree = known.tree.subtree(&range);
-        let is_sound = range.start < range.end && range.end <= grains && (value.is_none() || subtree.is_some());
+        let is_sound =
+            range.start < range.end && range.end <= grains && (value.is_none() || subtree.is_some());
         if !is_sound || record(head, &range, value) != bytes {
             break;
         }

@@ -5,7 +5,7 @@
 //! # Limits
 //! Everything that a stranger can make it spend is bounded by [`Limits`]: connections that have not shown who they are by number and
 //! time, those of a sender by number, files by size and number, data by rate. Memory per connection: a piece, the inbox and TLS's
-//! buffers; the map of each file of it that is under way (32 KiB at most).
+//! buffers; the map of each file of it that is under way (32 KiB at most) and what is known of its hash (72 KiB at most).
 
 mod connection;
 mod folder;

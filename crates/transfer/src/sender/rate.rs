@@ -54,7 +54,8 @@ impl Rate {
 
     /// Bytes that may be under way.
     pub(super) fn window_bytes(&self) -> u64 {
-        self.in_time(WINDOW_TIME).map_or(WINDOW_START_BYTES + self.bytes, |bytes| bytes.max(WINDOW_START_BYTES))
+        self.in_time(WINDOW_TIME)
+            .map_or(WINDOW_START_BYTES + self.bytes, |bytes| bytes.max(WINDOW_START_BYTES))
     }
 }
 
@@ -69,7 +70,11 @@ mod tests {
         let mut rate = Rate::new(start);
         assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (1, 256 << 10));
         rate.arrived(256 << 10, start + Duration::from_millis(1));
-        assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (2, 512 << 10), "no rate yet, but no slow path");
+        assert_eq!(
+            (rate.chunk_grains(16 << 10), rate.window_bytes()),
+            (2, 512 << 10),
+            "no rate yet, but no slow path"
+        );
         let mut rate = Rate::new(start);
         rate.arrived(1 << 20, start + Duration::from_secs(1));
         assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (16, 2 << 20));

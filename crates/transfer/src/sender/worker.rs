@@ -21,7 +21,9 @@ use crate::{
     channel::{Channel, Incoming},
     clock,
     tree::ChunkHasher,
-    wire::{Code, Frame, HEAD_BYTES, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix},
+    wire::{
+        Code, Frame, HEAD_BYTES, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix,
+    },
 };
 
 /// What answers that have not come may take at most, in bytes: the inbox holds them all.
@@ -309,7 +311,8 @@ impl<'a> Connection<'a> {
         self.offered.insert(file);
         self.await_answer(Unanswered::Offer { file, grains });
         if grains > MAP_UNASKED_GRAINS {
-            let waits = |item: &Unanswered| matches!(item, Unanswered::Offer { file: asked, .. } if *asked == file);
+            let waits =
+                |item: &Unanswered| matches!(item, Unanswered::Offer { file: asked, .. } if *asked == file);
             while self.unanswered.iter().any(waits) {
                 self.hear()?;
             }
@@ -421,7 +424,9 @@ impl<'a> Connection<'a> {
             Incoming::Frame(Frame::Have(have)) => self.told_what_is_there(&have),
             Incoming::Frame(Frame::Arrived(place)) => self.told_of_arrival(place),
             Incoming::Frame(Frame::Done(file)) => {
-                self.answered(|item| matches!(item, Unanswered::Finish { file: waits, .. } if *waits == file));
+                self.answered(
+                    |item| matches!(item, Unanswered::Finish { file: waits, .. } if *waits == file),
+                );
                 self.plan.done(file);
                 Ok(())
             }
@@ -457,8 +462,8 @@ impl<'a> Connection<'a> {
     }
 
     fn told_of_arrival(&mut self, arrived: Place) -> Result<(), Broken> {
-        let answered = self
-            .answered(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
+        let answered =
+            self.answered(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
         let Some(Unanswered::Chunk { grains, .. }) = answered else {
             return Err(malformed("a chunk has arrived that was not sent"));
         };
