@@ -24,6 +24,8 @@ use crate::{
 const INBOX_BYTES: usize = 8 << 10;
 /// Longest record of TLS, which is kept until it is whole (RFC 8446 section 5.2).
 const RECORD_BYTES: usize = (16 << 10) + 256 + 5;
+/// So much is held back at most, in bytes.
+const HELD_BYTES: usize = 1 << 10;
 /// How long nobody looks at the flag to stop.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -70,6 +72,8 @@ pub(crate) struct Channel {
     inbox: Vec<u8>,
     read: usize,
     raw: Vec<u8>,
+    /// Frames that go with what is sent next.
+    held: Vec<u8>,
     is_at_end: bool,
     stop: Stop,
     patience: Duration,
@@ -89,8 +93,8 @@ impl Channel {
         socket.set_nonblocking(true)?;
         let raw = if tls.is_some() { vec![0; piece_bytes] } else { Vec::new() };
         let tls = tls.map(Box::new);
-        let (inbox, read, is_at_end, until) = (Vec::new(), 0, false, None);
-        Ok(Self { socket, tls, inbox, read, raw, is_at_end, stop, patience, until })
+        let (inbox, held, read, is_at_end, until) = (Vec::new(), Vec::new(), 0, false, None);
+        Ok(Self { socket, tls, inbox, read, raw, held, is_at_end, stop, patience, until })
     }
 
     /// Sets when waiting ends in any case, or lifts that.
@@ -126,13 +130,17 @@ impl Channel {
         Ok(None)
     }
 
-    /// Sends all of it.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), ChannelError> {
-        self.send_parts(&mut [IoSlice::new(bytes)])
+    /// Sends all of each part, one after the other and after what was held, with as few calls as that takes.
+    pub(crate) fn send_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ChannelError> {
+        let held = std::mem::take(&mut self.held);
+        let [a, b, c] = parts;
+        let outcome = self.send_all(&mut [&held, a, b, c].map(IoSlice::new));
+        self.held = held;
+        self.held.clear();
+        outcome
     }
 
-    /// Sends all of each part, one after the other, with as few calls as that takes.
-    pub(crate) fn send_parts(&mut self, mut parts: &mut [IoSlice<'_>]) -> Result<(), ChannelError> {
+    fn send_all(&mut self, mut parts: &mut [IoSlice<'_>]) -> Result<(), ChannelError> {
         // Without this an empty first part would look like a connection that is closed.
         IoSlice::advance_slices(&mut parts, 0);
         let mut deadline = self.deadline();
@@ -157,7 +165,27 @@ impl Channel {
 
     /// Sends a frame.
     pub(crate) fn send_frame(&mut self, frame: &Frame) -> Result<(), ChannelError> {
-        self.send(&frame.encode())
+        self.send_parts([&frame.encode(), &[], &[]])
+    }
+
+    /// Sends a frame with what is sent next, or with [`send_held`](Self::send_held).
+    pub(crate) fn hold_frame(&mut self, frame: &Frame) -> Result<(), ChannelError> {
+        let bytes = frame.encode();
+        if self.held.len() + bytes.len() > HELD_BYTES {
+            return self.send_parts([&bytes, &[], &[]]);
+        }
+        self.held.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Whether something is held.
+    pub(crate) fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Sends what was held.
+    pub(crate) fn send_held(&mut self) -> Result<(), ChannelError> {
+        if self.held.is_empty() { Ok(()) } else { self.send_parts([&[]; 3]) }
     }
 
     /// Sends what TLS has ready.
@@ -246,6 +274,17 @@ impl Channel {
                 self.receive(&mut payload)?;
                 Ok(Incoming::Frame(Frame::decode(kind, &payload)?))
             }
+        }
+    }
+
+    /// Whether bytes have come, or the end of the connection, after waiting so long at most. It reads none of them.
+    pub(crate) fn has_more(&mut self, wait: Duration) -> Result<bool, ChannelError> {
+        if self.read < self.inbox.len() || self.is_at_end {
+            return Ok(true);
+        }
+        match self.wait_until(PollFlags::POLLIN, clock::now() + wait) {
+            Err(ChannelError::Silent(_) | ChannelError::Late) => Ok(false),
+            outcome => outcome.map(|_| true),
         }
     }
 
@@ -356,9 +395,9 @@ impl Channel {
     }
 }
 
-/// What a connection takes at most, in bytes, beside the buffers of its socket: the piece in hand, the inbox, and for TLS what has been read
+/// What a connection takes at most, in bytes, beside the buffers of its socket: the piece in hand, the inbox, what is held, and for TLS what has been read
 /// and not opened, what has been sealed and not sent, and a record that is not whole.
 pub(crate) const fn own_bytes(has_tls: bool, piece_bytes: usize) -> usize {
-    let plain = piece_bytes + INBOX_BYTES + INBOX_BYTES / 2;
+    let plain = piece_bytes + INBOX_BYTES + INBOX_BYTES / 2 + HELD_BYTES;
     if has_tls { plain + 2 * piece_bytes + RECORD_BYTES } else { plain }
 }

@@ -63,8 +63,8 @@ const INTERRUPTED: u8 = 130;
 
 /// Says something that is not the result.
 fn say(line: &str) {
-    // A reader that has gone is no error of ours.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    // A reader that has gone is no error of ours. One call: several threads say something.
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 fn path_error(error: PathError) -> DeviceError {

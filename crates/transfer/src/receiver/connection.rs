@@ -3,14 +3,19 @@
 use std::{
     collections::BTreeMap,
     net::{SocketAddr, TcpStream},
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{self, Receiver, Sender},
+    },
+    time::{Duration, Instant},
 };
 
 use super::{
     Count, Event, Shared,
     folder::Refusal,
     incoming::{Finish, Incoming, Writing},
+    publisher::{Finished, Published},
     shown,
     store::Offered,
 };
@@ -29,8 +34,13 @@ use crate::{
 const FILES_MAX: usize = 256;
 /// Files of a connection in all: its sender opens another one for more.
 const NUMBERS_MAX: usize = 1 << 20;
-/// Verified files that wait to be made permanent together.
-const FINISHED_MAX: usize = 128;
+/// Answers to chunks wait for others as long as there is something to read, but not longer than so much data has come. With fewer
+/// answers, Multipath TCP of Linux 6.18 often tells the sender too late that there is room again (a quarter of a second).
+const UNANSWERED_BYTES_MAX: u64 = 64 << 10;
+/// How long a connection that waits for files to be published does not look whether they are.
+const TICK: Duration = Duration::from_millis(1);
+/// How often a sender is told that the work goes on.
+const ALIVE: Duration = Duration::from_secs(2);
 
 /// How a connection ends that does not end with the sender's farewell.
 enum End {
@@ -72,8 +82,14 @@ struct Session<'a> {
     channel: Channel,
     who: Option<Fingerprint>,
     files: BTreeMap<u32, Slot>,
-    /// Files with the right hash that have no name yet.
-    finished: Vec<(u32, Arc<Incoming>)>,
+    /// How many files with the right hash have no name yet.
+    unpublished: usize,
+    /// Where those are told that have; and who tells them.
+    published: (Receiver<Published>, Sender<Published>),
+    /// Bytes of chunks whose answers are held.
+    unanswered_bytes: u64,
+    /// When the sender was last told something.
+    said_at: Instant,
     piece: Vec<u8>,
 }
 
@@ -100,9 +116,20 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
     channel.set_deadline(None);
     shared.tell(Event::Connected { peer, who });
     let piece = vec![0; shared.receiver.piece_bytes];
-    let (files, finished) = (BTreeMap::new(), Vec::new());
-    let mut session = Session { shared, channel, who, files, finished, piece };
+    let (teller, listener) = mpsc::channel();
+    let mut session = Session {
+        shared,
+        channel,
+        who,
+        files: BTreeMap::new(),
+        unpublished: 0,
+        unanswered_bytes: 0,
+        published: (listener, teller),
+        said_at: clock::now(),
+        piece,
+    };
     let why = session.run().err().map(|end| tell(&mut session.channel, end));
+    session.see_published();
     for slot in session.files.values() {
         if let Slot::Open(file) = slot {
             shared.store.leave(file);
@@ -159,18 +186,25 @@ fn introduce<'a>(shared: &'a Shared, channel: &mut Channel) -> Result<(Option<Fi
 impl Session<'_> {
     fn run(&mut self) -> Result<(), End> {
         loop {
-            // Whatever the sender has said already comes first, so that many files can be made permanent together.
-            let is_due = !self.finished.is_empty()
-                && (self.finished.len() >= FINISHED_MAX || !self.channel.is_readable(Duration::ZERO)?);
-            if is_due {
-                self.publish()?;
+            while let Ok(published) = self.published.0.try_recv() {
+                self.tell_published(published)?;
+            }
+            if (self.channel.has_held() || self.unpublished > 0) && !self.channel.has_more(Duration::ZERO)? {
+                self.channel.send_held()?;
+                if self.unpublished > 0 && !self.channel.has_more(TICK)? {
+                    if clock::now().duration_since(self.said_at) >= ALIVE {
+                        self.channel.send_frame(&Frame::Alive)?;
+                        self.said_at = clock::now();
+                    }
+                    continue;
+                }
             }
             match self.channel.receive_frame()? {
                 Said::Chunk(bytes) => self.chunk(bytes)?,
                 Said::Frame(Frame::Offer(offer)) => self.offer(&offer)?,
                 Said::Frame(Frame::Finish { file, hash }) => self.finish(file, hash)?,
                 Said::Frame(Frame::Alive) => self.channel.send_frame(&Frame::Alive)?,
-                Said::Frame(Frame::Bye) => return self.publish(),
+                Said::Frame(Frame::Bye) => return self.part(),
                 Said::Frame(Frame::Error(problem)) => match problem.file {
                     Some(file) => self.withdrawn(file),
                     None => return Err(End::Channel(ChannelError::Closed)),
@@ -219,7 +253,7 @@ impl Session<'_> {
             }
         };
         self.files.insert(file, slot);
-        Ok(self.channel.send_frame(&Frame::Have(have))?)
+        Ok(self.channel.hold_frame(&Frame::Have(have))?)
     }
 
     /// Tells the sender that a file is not taken, or not any more.
@@ -257,7 +291,15 @@ impl Session<'_> {
                 if is_due {
                     self.shared.syncer.ask(incoming);
                 }
-                Ok(self.channel.send_frame(&Frame::Arrived(place))?)
+                let frame = Frame::Arrived(place);
+                self.unanswered_bytes += u64::from(place.bytes);
+                Ok(match self.unanswered_bytes < UNANSWERED_BYTES_MAX {
+                    true => self.channel.hold_frame(&frame)?,
+                    false => {
+                        self.unanswered_bytes = 0;
+                        self.channel.send_frame(&frame)?;
+                    }
+                })
             }
             Err(refusal) => self.refuse(place.file, &incoming.offer().name.clone(), refusal),
         }
@@ -322,7 +364,11 @@ impl Session<'_> {
             None => return Err(End::protocol("a file is finished that was not offered")),
         };
         match incoming.finish(hash, &mut tick)? {
-            Ok(Finish::Verified) => self.finished.push((file, incoming)),
+            Ok(Finish::Verified) => {
+                self.unpublished += 1;
+                let reply = self.published.1.clone();
+                self.shared.publisher.ask(Finished { file: incoming, number: file, reply });
+            }
             Ok(Finish::Incomplete) => self.channel.send_frame(&Frame::Have(incoming.have(file)))?,
             Err(refusal) => {
                 if refusal.code == Code::WrongHash {
@@ -335,37 +381,44 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes files permanent that are verified, gives them their names, and says so.
-    fn publish(&mut self) -> Result<(), End> {
-        let finished = std::mem::take(&mut self.finished);
-        let receiver = &self.shared.receiver;
-        let synced = match &finished[..] {
-            [] => return Ok(()),
-            [(_, only)] => only.sync_data(),
-            _ => receiver.folder.sync_everything().map_err(|error| Refusal::storage("writing", error)),
-        };
-        let mut published = Vec::new();
-        for (file, incoming) in finished {
-            match synced.clone().and_then(|()| incoming.publish(receiver.overwrite)) {
-                Ok(()) => published.push((file, incoming)),
-                Err(refusal) => self.refuse(file, &incoming.offer().name.clone(), refusal)?,
+    /// A file has its name for good, or not.
+    fn tell_published(&mut self, (file, incoming, outcome): Published) -> Result<(), End> {
+        self.unpublished -= 1;
+        self.said_at = clock::now();
+        if let Err(refusal) = outcome {
+            return self.refuse(file, &incoming.offer().name.clone(), refusal);
+        }
+        self.note_published(file, &incoming);
+        Ok(self.channel.hold_frame(&Frame::Done(file))?)
+    }
+
+    fn note_published(&mut self, file: u32, incoming: &Arc<Incoming>) {
+        self.shared.store.forget(incoming);
+        self.files.insert(file, Slot::There);
+        let offer = incoming.offer();
+        self.shared.tell(Event::Received { name: shown(&offer.name), size_bytes: offer.size_bytes });
+    }
+
+    /// The sender has said farewell: tells it what is still to be told.
+    fn part(&mut self) -> Result<(), End> {
+        while self.unpublished > 0 {
+            match self.published.0.recv_timeout(ALIVE) {
+                Ok(published) => self.tell_published(published)?,
+                Err(_) => self.channel.send_frame(&Frame::Alive)?,
             }
         }
-        if let Err(error) = receiver.folder.sync_names() {
-            let refusal = Refusal::storage("making names permanent", error);
-            for (file, incoming) in published {
-                self.refuse(file, &incoming.offer().name.clone(), refusal.clone())?;
+        Ok(self.channel.send_held()?)
+    }
+
+    /// Waits until no file of this connection is being published any more, which nobody is told of.
+    fn see_published(&mut self) {
+        while self.unpublished > 0 {
+            let (file, incoming, outcome) = self.published.0.recv().expect("this end can tell, too");
+            self.unpublished -= 1;
+            if outcome.is_ok() {
+                self.note_published(file, &incoming);
             }
-            return Ok(());
         }
-        for (file, incoming) in published {
-            self.shared.store.forget(&incoming);
-            self.files.insert(file, Slot::There);
-            let offer = incoming.offer();
-            self.shared.tell(Event::Received { name: shown(&offer.name), size_bytes: offer.size_bytes });
-            self.channel.send_frame(&Frame::Done(file))?;
-        }
-        Ok(())
     }
 
     /// The sender says that its file is not any more what it was.

@@ -19,7 +19,7 @@ use anabranch_policy::transfer::Bitmap;
 use nix::fcntl::Flock;
 
 use super::{
-    folder::{Existing, Folder, Refusal, taken},
+    folder::{Folder, Refusal},
     journal::{self, Known},
 };
 use crate::{
@@ -323,9 +323,6 @@ impl Incoming {
         if let Some(date) = clock::date(self.offer.modified_s, self.offer.modified_ns) {
             // A file system that cannot hold the date keeps the file with another.
             let _ = self.part.set_modified(date);
-        }
-        if !overwrite && !matches!(self.folder.existing(&self.offer.name)?, Existing::Nothing) {
-            return Err(taken());
         }
         self.folder.publish(&self.part_name, &self.offer.name, overwrite)?;
         if journal.is_some() {

@@ -12,6 +12,7 @@ mod folder;
 mod incoming;
 mod journal;
 mod pace;
+mod publisher;
 mod store;
 mod syncer;
 
@@ -33,6 +34,7 @@ use crate::{
     security::{Admission, Fingerprint, ServerTls},
 };
 use pace::Pace;
+use publisher::Publisher;
 use store::Store;
 use syncer::Syncer;
 
@@ -134,6 +136,7 @@ struct Shared {
     receiver: Receiver,
     store: Store,
     syncer: Syncer,
+    publisher: Publisher,
     pace: Option<Pace>,
     stop: Stop,
     strangers: AtomicUsize,
@@ -161,6 +164,7 @@ impl Receiver {
         let shared = Shared {
             store: Store::default(),
             syncer: Syncer::default(),
+            publisher: Publisher::default(),
             pace: self.limits.bytes_per_second.map(Pace::new),
             stop: stop.clone(),
             strangers: AtomicUsize::new(0),
@@ -172,8 +176,12 @@ impl Receiver {
         let small = || thread::Builder::new().stack_size(256 << 10);
         thread::scope(|scope| {
             small().name("journals".to_owned()).spawn_scoped(scope, || shared.syncer.work())?;
+            small().name("names".to_owned()).spawn_scoped(scope, || {
+                shared.publisher.work(&shared.receiver.folder, shared.receiver.overwrite);
+            })?;
             let outcome = shared.accept(listener);
             shared.syncer.close();
+            shared.publisher.close();
             outcome
         })?;
         Ok(shared.data_bytes.load(Ordering::Relaxed))

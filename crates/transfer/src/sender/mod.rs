@@ -105,7 +105,7 @@ impl Sender {
                 } else if plan.silence() > self.give_up {
                     break Some(Failure::GaveUp { seconds: self.give_up.as_secs() });
                 }
-                plan.wait(WATCH);
+                plan.wait_for_end(WATCH);
             };
             over.raise();
             if failure.is_some() {
@@ -127,7 +127,7 @@ fn open_files(plan: &Plan, stop: &Stop) {
         }
         match next {
             Some((index, path)) => plan.opened(index, Source::open(&path)),
-            None => plan.wait(Duration::from_millis(100)),
+            None => plan.wait_for_room(Duration::from_millis(100)),
         }
     }
 }

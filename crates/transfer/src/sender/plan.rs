@@ -77,6 +77,10 @@ struct Inner {
 pub(super) struct Plan {
     inner: Mutex<Inner>,
     changed: Condvar,
+    /// More files can be opened.
+    room: Condvar,
+    /// All have ended, or nobody is left to work.
+    over: Condvar,
 }
 
 /// What a worker does next.
@@ -123,7 +127,8 @@ impl Plan {
             no_backups,
             moved_at: clock::now(),
         };
-        Self { inner: Mutex::new(inner), changed: Condvar::new() }
+        let [changed, room, over] = [(); 3].map(|()| Condvar::new());
+        Self { inner: Mutex::new(inner), changed, room, over }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -133,6 +138,31 @@ impl Plan {
     /// Waits until something changes, or so long.
     pub(super) fn wait(&self, time: Duration) {
         drop(self.changed.wait_timeout(self.lock(), time));
+    }
+
+    /// Waits until more files can be opened, or so long.
+    pub(super) fn wait_for_room(&self, time: Duration) {
+        drop(self.room.wait_timeout(self.lock(), time));
+    }
+
+    /// Waits until everything is over, or so long.
+    pub(super) fn wait_for_end(&self, time: Duration) {
+        let inner = self.lock();
+        if inner.first < inner.files.len() {
+            drop(self.over.wait_timeout(inner, time));
+        }
+    }
+
+    /// Wakes those whom a change may concern.
+    fn tell(&self, inner: &Inner) {
+        self.changed.notify_all();
+        // Several at once: whoever opens files is not woken for each.
+        if inner.to_open <= inner.first + FILES_AHEAD / 2 {
+            self.room.notify_all();
+        }
+        if inner.first == inner.files.len() {
+            self.over.notify_all();
+        }
     }
 
     /// The next file to be opened, when it is time to; outer none: there is none any more.
@@ -157,7 +187,7 @@ impl Plan {
             Err(error) => inner.end(index, Err(error.to_string())),
         }
         inner.moved_at = clock::now();
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// What a worker does next. `grains` says how many grains of a file to claim at most; at the end of a file it is fewer.
@@ -236,7 +266,7 @@ impl Plan {
             let is_complete = distributor.is_complete();
             entry.state = if is_complete { State::Arrived } else { State::Active(distributor) };
         }
-        self.changed.notify_all();
+        self.tell(&inner);
         Ok(())
     }
 
@@ -254,7 +284,7 @@ impl Plan {
             }
             if distributor.is_complete() {
                 entry.state = State::Arrived;
-                self.changed.notify_all();
+                self.tell(&inner);
             }
         }
     }
@@ -267,7 +297,7 @@ impl Plan {
             let was_there = entry.is_alike;
             inner.end(index, Ok(was_there));
         }
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// The receiver does not take a file.
@@ -285,7 +315,7 @@ impl Plan {
                 inner.end(index, Err(format!("the receiver does not take it: {}", problem.text)));
             }
         }
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// The file is not any more what was offered; whether that is news.
@@ -295,7 +325,7 @@ impl Plan {
         if let Some(index) = index {
             inner.end(index, Err(SourceError::Changed.to_string()));
         }
-        self.changed.notify_all();
+        self.tell(&inner);
         index.is_some()
     }
 
@@ -310,7 +340,7 @@ impl Plan {
                 _ => {}
             }
         }
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// What is said of a path.
@@ -326,6 +356,7 @@ impl Plan {
     /// A worker will not come back: no attempt of it would fare better.
     pub(super) fn retire(&self, worker: usize, why: String) {
         self.lock().retired[worker] = Some(why);
+        self.over.notify_all();
         self.changed.notify_all();
     }
 

@@ -10,8 +10,8 @@ const WINDOW_TIME: Duration = Duration::from_secs(2);
 const WINDOW_START_BYTES: u64 = 256 << 10;
 /// A rate is reckoned over so long at least.
 const PERIOD: Duration = Duration::from_millis(200);
-/// Largest chunk that is made, in bytes.
-const CHUNK_BYTES_MAX: u64 = 4 << 20;
+/// Largest chunk that is made, in bytes: its answer tells the sender, too, that there is room again, which matters at gigabits per second.
+const CHUNK_BYTES_MAX: u64 = 256 << 10;
 
 /// What arrives, per time: the larger of the last period's rate and half of what it was before, so that a pause does not look like a slow
 /// path for long, and a path that has become slow soon does.
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (16, 2 << 20));
         assert_eq!(rate.chunk_grains(64 << 20), 1, "a grain at least");
         rate.arrived(1 << 30, start + Duration::from_secs(2));
-        assert_eq!(rate.chunk_grains(16 << 10), 256, "4 MiB at most");
+        assert_eq!(rate.chunk_grains(16 << 10), 16, "256 KiB at most");
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeSet, VecDeque},
-    io::IoSlice,
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -285,6 +284,7 @@ impl<'a> Connection<'a> {
 
     /// There is nothing to send: waits for answers, or for work.
     fn wait(&mut self) -> Result<(), Trouble> {
+        self.channel.send_held()?;
         if self.unanswered.is_empty() {
             self.plan.wait(Duration::from_millis(10));
         } else {
@@ -307,12 +307,13 @@ impl<'a> Connection<'a> {
     fn offer(&mut self, file: u32, source: &Source) -> Result<(), Broken> {
         let offer = source.offer(file);
         let grains = offer.grains().count();
-        self.channel.send_frame(&Frame::Offer(offer))?;
+        self.channel.hold_frame(&Frame::Offer(offer))?;
         self.offered.insert(file);
         self.await_answer(Unanswered::Offer { file, grains });
         if grains > MAP_UNASKED_GRAINS {
             let waits =
                 |item: &Unanswered| matches!(item, Unanswered::Offer { file: asked, .. } if *asked == file);
+            self.channel.send_held()?;
             while self.unanswered.iter().any(waits) {
                 self.hear()?;
             }
@@ -365,11 +366,10 @@ impl<'a> Connection<'a> {
             at += want as u64;
             if at == end {
                 let hashed = hasher.finish();
-                let parts = [before, &piece[..want], &hashed.check];
-                let sent = self.channel.send_parts(&mut parts.map(IoSlice::new));
+                let sent = self.channel.send_parts([before, &piece[..want], &hashed.check]);
                 break sent.map(|()| source.note(hashed.values)).map_err(Broken::from);
             }
-            if let Err(error) = self.channel.send_parts(&mut [before, &piece[..want]].map(IoSlice::new)) {
+            if let Err(error) = self.channel.send_parts([before, &piece[..want], &[]]) {
                 break Err(error.into());
             }
         };
@@ -401,7 +401,7 @@ impl<'a> Connection<'a> {
         let hash = source.complete_hash(&mut tick)?;
         let Some(hash) = hash.ok().filter(|_| !source.has_changed()) else { return self.withdraw(file) };
         self.offer_once(file, source)?;
-        self.channel.send_frame(&Frame::Finish { file, hash })?;
+        self.channel.hold_frame(&Frame::Finish { file, hash })?;
         let grains = source.offer(file).grains().count();
         self.await_answer(Unanswered::Finish { file, grains });
         Ok(())
