@@ -102,6 +102,11 @@ impl Channel {
         self.until = until;
     }
 
+    /// The socket, to ask the kernel of it.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
     /// Which address of this machine it has.
     pub(crate) fn local_address(&self) -> Option<IpAddr> {
         self.socket.local_addr().ok().map(|address| address.ip().to_canonical())

@@ -9,7 +9,7 @@ use std::{
 
 use anabranch_device::DeviceError;
 use anabranch_transfer::{
-    memory::{Share, peak_resident_bytes},
+    memory::Share,
     path::{Path, SocketOptions, Transport, Via},
     security::{ClientTls, Fingerprint, Identity, OnceToken, Servers},
     sender::{Failure, Outcome, Sender, Standing, Status},
@@ -18,7 +18,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{INTERRUPTED, PORT, path_error, read_key, say, size, stop_on_signals, too_little};
+use super::{
+    INTERRUPTED, PORT, add_memory, memory_line, path_error, read_key, say, size, stop_on_signals, too_little,
+};
 use crate::{print, print_json};
 
 #[derive(Args)]
@@ -207,8 +209,16 @@ impl Display {
         for (path, (transport, standing)) in status.paths.iter().zip(&mut self.said) {
             if *transport != path.transport {
                 *transport = path.transport;
-                if path.transport == Some(Transport::Tcp) && self.wants_mptcp {
-                    let line = "this kernel has no Multipath TCP: plain TCP, bound to the interface";
+                let line = match path.transport {
+                    Some(Transport::Tcp) if self.wants_mptcp => {
+                        Some("this kernel has no Multipath TCP: plain TCP, bound to the interface")
+                    }
+                    Some(Transport::FallenBack) => {
+                        Some("the receiver, or something on the way there, has no Multipath TCP: plain TCP")
+                    }
+                    _ => None,
+                };
+                if let Some(line) = line {
                     self.bar.suspend(|| say(&format!("{}: {line}", path.name)));
                 }
             }
@@ -265,7 +275,7 @@ fn report(outcome: &Outcome, seconds: f64) {
         };
         say(&format!("{}: {} ({transport}{again})", path.name, size::show(path.arrived_bytes)));
     }
-    say(&format!("{seconds:.1} s"));
+    say(&format!("{seconds:.1} s; {}", memory_line(&outcome.sockets)));
 }
 
 /// The outcome, for programs.
@@ -286,17 +296,19 @@ fn object(outcome: &Outcome, seconds: f64) -> serde_json::Value {
         json!({
             "name": path.name,
             "transport": path.transport.map(|kind| kind.to_string()),
+            "is_fallen_back": path.transport == Some(Transport::FallenBack),
             "arrived_bytes": path.arrived_bytes,
             "chunks": path.chunks,
             "connections": path.connections,
             "down": match &path.standing { Standing::Down(why) => Some(why), _ => None },
         })
     });
-    json!({
+    let mut object = json!({
         "files": files.collect::<Vec<_>>(),
         "paths": paths.collect::<Vec<_>>(),
         "seconds": seconds,
         "failure": outcome.failure.as_ref().map(ToString::to_string),
-        "peak_resident_bytes": peak_resident_bytes(),
-    })
+    });
+    add_memory(&mut object, &outcome.sockets);
+    object
 }

@@ -22,7 +22,9 @@ use super::{
 use crate::{
     channel::{Channel, ChannelError, Incoming as Said},
     clock,
+    path::Transport,
     security::Fingerprint,
+    sockets::transport_of,
     tree::{ChunkHasher, Hashed},
     wire::{
         CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Held, Malformed, Offer, Place, Problem, VERSION,
@@ -114,7 +116,9 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
     };
     drop(stranger);
     channel.set_deadline(None);
-    shared.tell(Event::Connected { peer, who });
+    let transport = transport_of(channel.socket(), Transport::Mptcp);
+    let _presence = shared.sockets.enter(channel.socket());
+    shared.tell(Event::Connected { peer, who, transport });
     let piece = vec![0; shared.receiver.piece_bytes];
     let (teller, listener) = mpsc::channel();
     let mut session = Session {

@@ -30,8 +30,10 @@ use std::{
 pub use folder::{Folder, Refusal};
 
 use crate::{
-    Stop,
+    SocketMemory, Stop,
+    path::Transport,
     security::{Admission, Fingerprint, ServerTls},
+    sockets::Sockets,
 };
 use pace::Pace;
 use publisher::Publisher;
@@ -87,6 +89,15 @@ pub struct Receiver {
     pub observer: Box<dyn Fn(&Event) + Send + Sync>,
 }
 
+/// What a receiver has received in all.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Bytes of data that came, those that came a second time included.
+    pub data_bytes: u64,
+    /// What its sockets have held.
+    pub sockets: SocketMemory,
+}
+
 /// What happens at a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -96,6 +107,8 @@ pub enum Event {
         peer: SocketAddr,
         /// By which key; none in plaintext.
         who: Option<Fingerprint>,
+        /// What the connection speaks.
+        transport: Transport,
     },
     /// A connection has ended, as it should or not.
     Closed {
@@ -135,6 +148,7 @@ pub enum Event {
 struct Shared {
     receiver: Receiver,
     store: Store,
+    sockets: Sockets,
     syncer: Syncer,
     publisher: Publisher,
     pace: Option<Pace>,
@@ -156,13 +170,14 @@ fn shown(name: &[u8]) -> String {
 }
 
 impl Receiver {
-    /// Accepts connections until the flag is raised, and then waits until all of them have ended. The bytes of data that came.
+    /// Accepts connections until the flag is raised, and then waits until all of them have ended.
     ///
     /// # Errors
     /// If connections cannot be accepted any more.
-    pub fn serve(self, listener: &TcpListener, stop: &Stop) -> io::Result<u64> {
+    pub fn serve(self, listener: &TcpListener, stop: &Stop) -> io::Result<Received> {
         let shared = Shared {
             store: Store::default(),
+            sockets: Sockets::default(),
             syncer: Syncer::default(),
             publisher: Publisher::default(),
             pace: self.limits.bytes_per_second.map(Pace::new),
@@ -179,12 +194,15 @@ impl Receiver {
             small().name("names".to_owned()).spawn_scoped(scope, || {
                 shared.publisher.work(&shared.receiver.folder, shared.receiver.overwrite);
             })?;
+            small().name("memory".to_owned()).spawn_scoped(scope, || shared.sockets.work())?;
             let outcome = shared.accept(listener);
+            shared.sockets.close();
             shared.syncer.close();
             shared.publisher.close();
             outcome
         })?;
-        Ok(shared.data_bytes.load(Ordering::Relaxed))
+        let data_bytes = shared.data_bytes.load(Ordering::Relaxed);
+        Ok(Received { data_bytes, sockets: shared.sockets.memory() })
     }
 }
 

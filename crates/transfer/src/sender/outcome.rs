@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{path::Transport, wire::HASH_BYTES};
+use crate::{SocketMemory, path::Transport, wire::HASH_BYTES};
 
 /// How far everything is.
 #[derive(Clone, Debug)]
@@ -88,6 +88,8 @@ pub struct Outcome {
     pub files: Vec<FileOutcome>,
     /// Each path.
     pub paths: Vec<PathStatus>,
+    /// What their sockets have held.
+    pub sockets: SocketMemory,
     /// Why it ended early, if it did.
     pub failure: Option<Failure>,
 }

@@ -19,6 +19,7 @@ use crate::{
     backup::{Backups, SETTLING},
     channel::{Channel, Incoming},
     clock,
+    sockets::{Sockets, transport_of},
     tree::ChunkHasher,
     wire::{
         Code, Frame, HEAD_BYTES, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix,
@@ -113,6 +114,7 @@ pub(super) struct Worker<'a> {
     /// Nothing is left to do: whoever is still connecting need not go on, while others say farewell.
     pub(super) over: &'a Stop,
     pub(super) backups: Option<&'a Mutex<Backups>>,
+    pub(super) sockets: &'a Sockets,
 }
 
 impl Worker<'_> {
@@ -125,6 +127,7 @@ impl Worker<'_> {
                 Ok(mut channel) => {
                     channel.set_stop(self.stop.clone());
                     let address = channel.local_address();
+                    let _presence = self.sockets.enter(channel.socket());
                     let mut connection = Connection::new(self, channel);
                     let outcome = connection.run();
                     self.plan.lost(self.number);
@@ -181,6 +184,7 @@ impl Worker<'_> {
             _ => return Err(Trouble::Passing("the receiver answered HELLO with something else".to_owned())),
         }
         channel.set_deadline(None);
+        let transport = transport_of(channel.socket(), transport);
         self.plan.stand(self.number, Standing::Up, Some(transport));
         Ok(channel)
     }
