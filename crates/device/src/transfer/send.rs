@@ -15,6 +15,7 @@ use anabranch_transfer::{
     sender::{Failure, Outcome, Sender, Standing, Status},
 };
 use clap::Args;
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
@@ -192,7 +193,11 @@ impl Display {
     fn new(wants_mptcp: bool, paths: usize) -> Self {
         // Hidden where standard error is no terminal.
         let bar = ProgressBar::new(0);
-        let template = "{bar:20} {percent:>3} % {bytes} of {total_bytes}  {msg}";
+        // What does not fit on the line is cut; on a narrow terminal the bar goes first.
+        let template = match Term::stderr().size_checked() {
+            Some((_, 0..64)) => "{percent:>3} % {bytes} of {total_bytes}  {wide_msg}",
+            _ => "{bar:20} {percent:>3} % {bytes} of {total_bytes}  {wide_msg}",
+        };
         bar.set_style(ProgressStyle::with_template(template).expect("the template is right"));
         Self {
             bar,

@@ -297,13 +297,14 @@ impl Session<'_> {
                 }
                 let frame = Frame::Arrived(place);
                 self.unanswered_bytes += u64::from(place.bytes);
-                Ok(match self.unanswered_bytes < UNANSWERED_BYTES_MAX {
+                match self.unanswered_bytes < UNANSWERED_BYTES_MAX {
                     true => self.channel.hold_frame(&frame)?,
                     false => {
                         self.unanswered_bytes = 0;
                         self.channel.send_frame(&frame)?;
                     }
-                })
+                }
+                Ok(())
             }
             Err(refusal) => self.refuse(place.file, &incoming.offer().name.clone(), refusal),
         }
