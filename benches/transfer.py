@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""How fast `anabranchd send` is over the loopback interface: against `iperf3` under `mptcpize`, TLS against plaintext, and small
-files against one of their total size. `make bench-transfer` runs it; docs/transfer.md has its figures.
+"""How fast `anabranchd send` is over the loopback interface.
 
-All kinds are run in turn, `--rounds` times, so that what else the machine does meets each alike; ratios are of the same
-round, and the median of them is told. Sending is timed from the first socket to the last answer, so it includes that all is on
-stable storage; iperf3 tells the rate at its receiver.
+Against `iperf3` under `mptcpize`, TLS against plaintext, and small files against one of their total size.
+`make bench-transfer` runs it; docs/transfer.md has its figures.
+
+Beside it is what the folder alone takes: `dd` and `cp` of the same files, made permanent. All kinds are run
+in turn, `--rounds` times, so that what else the machine does meets each alike; ratios are of the same
+round, and the median of them is told. Sending is timed from the first socket to the last answer, so it
+includes that all is on stable storage; iperf3 tells the rate at its receiver.
 """
 
 from __future__ import annotations
@@ -40,6 +43,21 @@ def iperf3_seconds(size_bytes: int) -> float:
         server.wait()
 
 
+def copy_seconds(files: list[Path], place: Path) -> float:
+    """How long a copy takes that is made permanent."""
+    folder = tempfile.mkdtemp(prefix="copy", dir=place)
+    begin = time.perf_counter()
+    if len(files) == 1:
+        command = ["dd", f"if={files[0]}", f"of={folder}/copy", "bs=64K", "conv=fsync"]
+        subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
+        seconds = time.perf_counter() - begin
+        shutil.rmtree(folder)
+        return seconds
+    subprocess.run(["cp", "-t", folder, *map(str, files)], check=True)
+    subprocess.run(["sync", "-f", folder], check=True)
+    return time.perf_counter() - begin
+
+
 class Transfer:
     """Keys and a folder to receive into."""
 
@@ -50,17 +68,31 @@ class Transfer:
 
     def _key(self, role: str) -> str:
         made = subprocess.run(
-            [self.command, "keygen", "--key", str(self.place / role)], capture_output=True, text=True, check=True
+            [self.command, "keygen", "--key", str(self.place / role)],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return made.stdout.strip()
 
     def seconds(self, files: list[Path], *, secret: bool, more: list[str]) -> float:
         """How long sending files takes, until all are received for good."""
         folder = Path(tempfile.mkdtemp(prefix="in", dir=self.place))
-        trust = ["--key", str(self.place / "receiver"), "--trust", self.keys[0]] if secret else ["--plaintext"]
+        trust = (
+            ["--key", str(self.place / "receiver"), "--trust", self.keys[0]] if secret else ["--plaintext"]
+        )
         whom = ["--key", str(self.place / "sender"), "--peer", self.keys[1]] if secret else ["--plaintext"]
-        receive = [self.command, "receive", "--dir", str(folder), "--listen", "127.0.0.1:0", "--once", "--json"]
-        with open(self.place / "said", "w") as said:
+        receive = [
+            self.command,
+            "receive",
+            "--dir",
+            str(folder),
+            "--listen",
+            "127.0.0.1:0",
+            "--once",
+            "--json",
+        ]
+        with (self.place / "said").open("w") as said:
             receiver = subprocess.Popen([*receive, *trust], stdout=said)
         try:
             address = self._address()
@@ -72,7 +104,7 @@ class Transfer:
             receiver.wait()
         there = sum(path.stat().st_size for path in folder.iterdir())
         assert there == sum(path.stat().st_size for path in files)
-        # ext4 does not give inodes away again for five seconds, and takes long to find that out: small files stay.
+        # ext4 does not give inodes away again for five seconds, and takes long to find that out.
         if len(files) == 1:
             shutil.rmtree(folder)
         return float(outcome["seconds"])
@@ -87,16 +119,18 @@ class Transfer:
 
 
 def write_noise(path: Path, size_bytes: int) -> None:
+    """Write bytes that cannot be guessed."""
     with path.open("wb") as file:
         for at in range(0, size_bytes, 1 << 20):
             file.write(os.urandom(min(1 << 20, size_bytes - at)))
 
 
 def main() -> None:
+    """Measure what the arguments say."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--command", default="target/release/anabranchd")
     options.add_argument("--rounds", type=int, default=7)
-    options.add_argument("--size-mib", type=int, default=1024, help="of the large file")
+    options.add_argument("--size-mib", type=int, default=256, help="of the large file")
     options.add_argument("--small-files", type=int, default=1000)
     options.add_argument("--small-kib", type=int, default=16, help="of each small file")
     options.add_argument("--place", type=Path, help="folder for files, sent and received; default /dev/shm")
@@ -110,6 +144,7 @@ def main() -> None:
 
 
 def measure(chosen: argparse.Namespace, place: Path) -> None:
+    """Measure in a folder, and print."""
     transfer = Transfer(chosen.command, place)
     large, size_bytes = place / "large", chosen.size_mib << 20
     one = place / "one"
@@ -133,19 +168,30 @@ def measure(chosen: argparse.Namespace, place: Path) -> None:
 
     for _ in range(chosen.rounds):
         if chosen.only != "small":
+            copied = took("copy", copy_seconds([large], place))
             iperf3 = took("iperf3", iperf3_seconds(size_bytes))
             plain = took("plaintext", transfer.seconds([large], secret=False, more=[]))
             tls = took("TLS", transfer.seconds([large], secret=True, more=[]))
             ratios.setdefault("plaintext / iperf3", []).append(iperf3 / plain)
+            ratios.setdefault("copy / iperf3", []).append(iperf3 / copied)
             ratios.setdefault("TLS / plaintext", []).append(plain / tls)
         if chosen.only != "large":
             whole = took("one file", transfer.seconds([one], secret=False, more=[]))
             many = took("small files", transfer.seconds(small, secret=False, more=[]))
             ratios.setdefault("time of small files / of one", []).append(many / whole)
+            copied = took("copy of one", copy_seconds([one], place))
+            ratios.setdefault("the same, of copies", []).append(
+                took("small copies", copy_seconds(small, place)) / copied
+            )
     for what, times in seconds.items():
-        size = size_bytes if what in ("iperf3", "plaintext", "TLS") else chosen.small_files * chosen.small_kib << 10
+        size = (
+            size_bytes
+            if what in ("copy", "iperf3", "plaintext", "TLS")
+            else chosen.small_files * chosen.small_kib << 10
+        )
         rate = size / statistics.median(times) / 2**20
-        print(f"{what:12} median {statistics.median(times):7.3f} s, {rate:6.0f} MiB/s; {min(times):.3f} to {max(times):.3f} s")
+        spread = f"{min(times):.3f} to {max(times):.3f} s"
+        print(f"{what:12} median {statistics.median(times):7.3f} s, {rate:6.0f} MiB/s; {spread}")
     for what, values in ratios.items():
         print(f"{what:30} median {statistics.median(values):.2f}; {min(values):.2f} to {max(values):.2f}")
 

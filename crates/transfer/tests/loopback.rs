@@ -265,7 +265,7 @@ fn sockets_hold_something_and_no_more_than_their_bounds() {
     let outcome = send(&sender);
     all_done(&outcome);
     let held = outcome.sockets;
-    assert!(held.samples >= 5, "{held:?}");
+    assert!(held.samples >= 3, "{held:?}");
     // A connection may hold one more packet of 64 KiB than its bound, which is looked at before it is filled.
     let most = 2 * (bound + (64 << 10)) as u64;
     assert!((1..=most).contains(&held.peak_send_bytes), "{held:?}");
