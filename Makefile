@@ -62,6 +62,11 @@ bench: $(VENV)/.engine ## packet-hops per second and peak memory of scenarios/be
 	$${CARGO_TARGET_DIR:-target}/release/anabranch-bench --ns2 benches/ns2 scenarios/bench/*.toml
 	$(BIN)/anabranch bench
 
+.PHONY: bench-transfer
+bench-transfer: ## speed of `anabranchd send` over the loopback interface against iperf3 under mptcpize, TLS, small files
+	cargo build --release -p anabranch-device --no-default-features --features transfer
+	python3 benches/transfer.py --command $${CARGO_TARGET_DIR:-target}/release/anabranchd
+
 .PHONY: agreement
 agreement: bed $(VENV)/.engine ## run scenarios/agreement/ in the simulator and on the kernel; write docs/agreement.md and agreement-mptcp.md
 	$(BIN)/anabranch agreement --write docs/agreement.md

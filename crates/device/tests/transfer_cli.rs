@@ -2,13 +2,14 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, Command, Output, Stdio},
 };
 
 use nix::{
+    pty::{Winsize, openpty},
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
@@ -126,4 +127,64 @@ fn an_interrupted_sender_and_an_interrupted_receiver_exit_with_130_and_leave_wha
     assert!(outcome["files"][0]["resumed_bytes"].as_u64().unwrap() > 1 << 20, "{outcome}");
     assert_eq!(receiver.wait().unwrap().code(), Some(0));
     assert!(fs::read(home.path().join("in/large")).unwrap() == vec![7; 30 << 20]);
+}
+
+/// What the command writes to a terminal of that width.
+fn on_terminal(columns: u16, home: &Path, arguments: &str, no_color: bool) -> String {
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let terminal = openpty(&size, None).unwrap();
+    let mut command = anabranchd(home, arguments);
+    command.stdout(Stdio::null()).stderr(terminal.slave).env("TERM", "xterm");
+    if no_color {
+        command.env("NO_COLOR", "1");
+    }
+    let mut child = command.spawn().unwrap();
+    // This end of the terminal, which the command holds, is closed with the command's own.
+    drop(command);
+    let (mut said, mut piece) = (Vec::new(), [0; 4096]);
+    let mut master = fs::File::from(terminal.master);
+    // At its end a terminal gives an error.
+    while let Ok(count @ 1..) = master.read(&mut piece) {
+        said.extend_from_slice(&piece[..count]);
+    }
+    assert!(child.wait().unwrap().success());
+    String::from_utf8(said).unwrap()
+}
+
+/// Without the sequences that move the cursor or colour the text: ESC [ … letter.
+fn without_sequences(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        text + part.split_once(|sign: char| sign.is_ascii_alphabetic()).map_or("", |(_, rest)| rest)
+    })
+}
+
+#[test]
+fn the_bar_keeps_to_its_line_whatever_the_terminals_width_and_without_a_terminal_there_is_none() {
+    let home = home();
+    let file = home.path().join("a-file");
+    fs::write(&file, vec![7; 3 << 20]).unwrap();
+    for (columns, no_color) in [(40, false), (80, true), (200, false)] {
+        let (mut receiver, listening) = receive(home.path(), "--plaintext --once --overwrite --max-rate 2M");
+        let address = listening["address"].as_str().unwrap();
+        let ways = "--plaintext --via 127.0.0.1 --via 127.0.0.2";
+        let arguments = format!("send {} {address} {ways}", file.display());
+        let said = on_terminal(columns, home.path(), &arguments, no_color);
+        let drawn = without_sequences(&said);
+        let bars: Vec<&str> = drawn.split(['\r', '\n']).filter(|line| line.contains(" % ")).collect();
+        assert!(bars.len() >= 3, "it moves: {drawn:?}");
+        for bar in &bars {
+            assert!(bar.trim_end().chars().count() <= columns.into(), "{columns}: {bar:?}");
+        }
+        assert_eq!(bars.iter().any(|bar| bar.contains('░')), columns >= 64, "{bars:?}");
+        assert!(!no_color || !said.contains("\u{1b}[3"), "no colour: {said:?}");
+        assert_eq!(receiver.wait().unwrap().code(), Some(0));
+        fs::remove_file(home.path().join("in/a-file")).unwrap();
+    }
+    let (mut receiver, listening) = receive(home.path(), "--plaintext --once");
+    let address = listening["address"].as_str().unwrap();
+    let said = run(home.path(), &format!("send {} {address} --plaintext", file.display()));
+    assert!(!text(&said.stderr).contains(['%', '\u{1b}']), "{said:?}");
+    assert_eq!(receiver.wait().unwrap().code(), Some(0));
 }

@@ -1,176 +1,16 @@
 //! `anabranchd send` and `receive` across network namespaces: killed at random points, with links that die. Whatever happens, the file arrives
 //! whole, or the command fails and the same command goes on.
 
-// The tests of other crates use the rest of it.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../kernel/tests/common/lab.rs"]
-mod lab;
-#[allow(unreachable_pub)]
-#[path = "../../netlink/tests/common/skip.rs"]
-mod skip;
+mod transfer_lab;
 
-use std::{
-    fs,
-    io::Write as _,
-    os::unix::fs::FileExt as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::{fs, io::Write as _, os::unix::fs::FileExt as _, process::Stdio, thread, time::Duration};
 
-use lab::{Lab, Namespace, random::Random};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use skip::skip;
-
-const GRAIN: u64 = 16 << 10;
-const PORT: u16 = 7427;
-const ADDRESSES: [&str; 4] = ["10.77.1.1", "10.77.2.1", "10.77.1.2", "10.77.2.2"];
-
-/// Namespaces and processors are the machine's.
-static TURN: Mutex<()> = Mutex::new(());
-
-/// A process of ours, ended with the value.
-struct Running(Child);
-
-impl Running {
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(self.0.id().try_into().expect("process numbers are small"));
-        // It may have ended by itself in the same moment.
-        let _ = kill(pid, signal);
-    }
-
-    /// Its exit code, if it ends in time; none if a signal has ended it.
-    fn end(&mut self) -> Option<i32> {
-        for _ in 0..1200 {
-            if let Some(status) = self.0.try_wait().expect("it is ours") {
-                return status.code();
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-        panic!("it does not end");
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Namespaces, folders and keys.
-struct Place {
-    lab: Lab,
-    folder: tempfile::TempDir,
-    fingerprints: [String; 2],
-    _turn: MutexGuard<'static, ()>,
-}
-
-impl Place {
-    fn new() -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let lab = Lab::unshaped();
-        for (link, address) in [(1, ADDRESSES[2]), (2, ADDRESSES[3])] {
-            lab.client.ip(&format!("addr add {address}/24 dev c{link}"));
-        }
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("in")).unwrap();
-        let fingerprints = ["sender", "receiver"].map(|role| {
-            let said = output(anabranchd().arg("keygen").arg("--key").arg(folder.path().join(role)));
-            String::from_utf8(said.stdout).unwrap().trim().to_owned()
-        });
-        Self { lab, folder, fingerprints, _turn: turn }
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn inside(&self, namespace: &Namespace) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &namespace.name, env!("CARGO_BIN_EXE_anabranchd")]);
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
-        command
-    }
-
-    fn receive(&self, is_secret: bool, more: &str) -> Running {
-        let mut command = self.inside(&self.lab.server);
-        command.arg("receive").arg("--dir").arg(self.file("in")).args(["--listen", "0.0.0.0:7427"]);
-        match is_secret {
-            true => command.arg("--key").arg(self.file("receiver")).args(["--trust", &self.fingerprints[0]]),
-            false => command.arg("--plaintext"),
-        };
-        let child = command.args(more.split_whitespace()).stdout(Stdio::null()).spawn().unwrap();
-        let mut running = Running(child);
-        for _ in 0..400 {
-            let listens = self.lab.server.read_net("tcp").contains(&format!(":{PORT:04X} 00000000:0000 0A"));
-            if listens {
-                return running;
-            }
-            assert_eq!(running.0.try_wait().unwrap(), None, "it cannot listen");
-            thread::sleep(Duration::from_millis(25));
-        }
-        panic!("it does not listen");
-    }
-
-    fn send(&self, name: &str, is_secret: bool, more: &str) -> Command {
-        let mut command = self.inside(&self.lab.client);
-        command.arg("send").arg(self.file(name)).arg("10.78.0.2").arg("--json");
-        match is_secret {
-            true => command.arg("--key").arg(self.file("sender")).args(["--peer", &self.fingerprints[1]]),
-            false => command.arg("--plaintext"),
-        };
-        command.args(more.split_whitespace());
-        command
-    }
-
-    /// Whether what has arrived is what was sent, and nothing else is left in the folder.
-    fn check(&self, name: &str, what: &str) {
-        let [sent, received] = [self.file(name), self.file("in").join(name)].map(|path| hash(&path));
-        assert_eq!(sent, received, "{what}");
-        let left: Vec<_> =
-            fs::read_dir(self.file("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, [name], "{what}");
-        fs::remove_file(self.file("in").join(name)).unwrap();
-    }
-}
-
-fn anabranchd() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_anabranchd"))
-}
-
-fn output(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {output:?}");
-    output
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
-}
-
-fn hash(path: &Path) -> blake3::Hash {
-    let mut hasher = blake3::Hasher::new();
-    std::io::copy(&mut fs::File::open(path).unwrap(), &mut hasher).unwrap();
-    hasher.finalize()
-}
-
-fn write_noise(path: &Path, bytes: u64, seed: u64) {
-    let mut reader = blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof();
-    let mut data = vec![0; usize::try_from(bytes).unwrap()];
-    reader.fill(&mut data);
-    fs::write(path, data).unwrap();
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |text| text.parse().expect("it is a number"))
-}
+use transfer_lab::{
+    ADDRESSES, GRAIN, Place, Running, hash, json, lab::random::Random, number, output, skip::skip,
+    write_noise,
+};
 
 #[test]
 fn whoever_is_killed_and_when_the_file_arrives_whole_in_the_end() {
@@ -179,7 +19,7 @@ fn whoever_is_killed_and_when_the_file_arrives_whole_in_the_end() {
     }
     let place = Place::new();
     let (cases, first) = (number("ANABRANCH_TRANSFER_CASES", 6), number("ANABRANCH_TRANSFER_SEED", 1));
-    let (mut kills, mut resumed) = (0, 0);
+    let (mut kills, mut flaps, mut resumed) = (0, 0, 0);
     for seed in first..first + cases {
         let mut random = Random(seed);
         let bytes = match random.below(8) {
@@ -211,7 +51,13 @@ fn whoever_is_killed_and_when_the_file_arrives_whole_in_the_end() {
             thread::sleep(Duration::from_millis(random.below(900)));
             kills_left -= 1;
             kills += 1;
-            match random.below(3) {
+            match random.below(4) {
+                3 => {
+                    let link = 1 + random.below(2);
+                    place.flap(link, Duration::from_millis(random.below(1500)));
+                    flaps += 1;
+                    continue;
+                }
                 0 => {
                     receiver.signal(Signal::SIGKILL);
                     receiver.end();
@@ -234,7 +80,10 @@ fn whoever_is_killed_and_when_the_file_arrives_whole_in_the_end() {
         place.check(&name, &what);
         fs::remove_file(place.file(&name)).unwrap();
     }
-    let line = format!("{cases} cases, {kills} kills, {resumed} of them resumed or already there\n");
+    let kills = kills - flaps;
+    let line = format!(
+        "{cases} cases, {kills} kills and {flaps} links down for a while, {resumed} of them resumed or already there\n"
+    );
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
@@ -253,10 +102,7 @@ fn a_path_that_dies_costs_only_what_was_under_way_and_all_paths_may_die_and_retu
     thread::sleep(Duration::from_millis(800));
     place.lab.client.ip("link set c1 down");
     thread::sleep(Duration::from_secs(6));
-    // Routes go with the link, and do not come back with it.
-    place.lab.client.ip("link set c1 up");
-    place.lab.client.ip("route add default via 10.77.1.254 dev c1 table 1");
-    place.lab.client.ip("route add default via 10.77.1.254 dev c1");
+    place.up(1);
     let code = sender.end();
     let mut said = String::new();
     std::io::Read::read_to_string(&mut sender.0.stdout.take().unwrap(), &mut said).unwrap();

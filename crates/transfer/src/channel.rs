@@ -5,7 +5,7 @@
 //! peer sends unasked for are smaller.
 
 use std::{
-    io::{self, Read as _, Write as _},
+    io::{self, IoSlice, Read as _, Write as _},
     net::{IpAddr, TcpStream},
     os::fd::AsFd as _,
     time::{Duration, Instant},
@@ -24,6 +24,8 @@ use crate::{
 const INBOX_BYTES: usize = 8 << 10;
 /// Longest record of TLS, which is kept until it is whole (RFC 8446 section 5.2).
 const RECORD_BYTES: usize = (16 << 10) + 256 + 5;
+/// So much is held back at most, in bytes.
+const HELD_BYTES: usize = 1 << 10;
 /// How long nobody looks at the flag to stop.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -70,6 +72,8 @@ pub(crate) struct Channel {
     inbox: Vec<u8>,
     read: usize,
     raw: Vec<u8>,
+    /// Frames that go with what is sent next.
+    held: Vec<u8>,
     is_at_end: bool,
     stop: Stop,
     patience: Duration,
@@ -89,13 +93,18 @@ impl Channel {
         socket.set_nonblocking(true)?;
         let raw = if tls.is_some() { vec![0; piece_bytes] } else { Vec::new() };
         let tls = tls.map(Box::new);
-        let (inbox, read, is_at_end, until) = (Vec::new(), 0, false, None);
-        Ok(Self { socket, tls, inbox, read, raw, is_at_end, stop, patience, until })
+        let (inbox, held, read, is_at_end, until) = (Vec::new(), Vec::new(), 0, false, None);
+        Ok(Self { socket, tls, inbox, read, raw, held, is_at_end, stop, patience, until })
     }
 
     /// Sets when waiting ends in any case, or lifts that.
     pub(crate) fn set_deadline(&mut self, until: Option<Instant>) {
         self.until = until;
+    }
+
+    /// The socket, to ask the kernel of it.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.socket
     }
 
     /// Which address of this machine it has.
@@ -126,34 +135,62 @@ impl Channel {
         Ok(None)
     }
 
-    /// Sends all of it.
-    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), ChannelError> {
-        if self.tls.is_none() {
-            let mut deadline = self.deadline();
-            while !bytes.is_empty() {
-                match self.socket.write(bytes) {
-                    Ok(0) => return Err(ChannelError::Closed),
-                    Ok(sent) => {
-                        bytes = &bytes[sent..];
-                        deadline = self.deadline();
-                    }
-                    Err(error) => self.wait_to_send(error, deadline)?,
-                }
+    /// Sends all of each part, one after the other and after what was held, with as few calls as that takes.
+    pub(crate) fn send_parts(&mut self, parts: [&[u8]; 3]) -> Result<(), ChannelError> {
+        let held = std::mem::take(&mut self.held);
+        let [a, b, c] = parts;
+        let outcome = self.send_all(&mut [&held, a, b, c].map(IoSlice::new));
+        self.held = held;
+        self.held.clear();
+        outcome
+    }
+
+    fn send_all(&mut self, mut parts: &mut [IoSlice<'_>]) -> Result<(), ChannelError> {
+        // Without this an empty first part would look like a connection that is closed.
+        IoSlice::advance_slices(&mut parts, 0);
+        let mut deadline = self.deadline();
+        while !parts.is_empty() {
+            if let Some(tls) = &mut self.tls {
+                let taken = tls.writer().write_vectored(parts)?;
+                IoSlice::advance_slices(&mut parts, taken);
+                self.flush()?;
+                continue;
             }
-            return Ok(());
-        }
-        while !bytes.is_empty() {
-            let tls = self.tls.as_mut().expect("looked at above");
-            let taken = tls.writer().write(bytes)?;
-            bytes = &bytes[taken..];
-            self.flush()?;
+            match self.socket.write_vectored(parts) {
+                Ok(0) => return Err(ChannelError::Closed),
+                Ok(sent) => {
+                    IoSlice::advance_slices(&mut parts, sent);
+                    deadline = self.deadline();
+                }
+                Err(error) => self.wait_to_send(error, deadline)?,
+            }
         }
         Ok(())
     }
 
     /// Sends a frame.
     pub(crate) fn send_frame(&mut self, frame: &Frame) -> Result<(), ChannelError> {
-        self.send(&frame.encode())
+        self.send_parts([&frame.encode(), &[], &[]])
+    }
+
+    /// Sends a frame with what is sent next, or with [`send_held`](Self::send_held).
+    pub(crate) fn hold_frame(&mut self, frame: &Frame) -> Result<(), ChannelError> {
+        let bytes = frame.encode();
+        if self.held.len() + bytes.len() > HELD_BYTES {
+            return self.send_parts([&bytes, &[], &[]]);
+        }
+        self.held.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    /// Whether something is held.
+    pub(crate) fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Sends what was held.
+    pub(crate) fn send_held(&mut self) -> Result<(), ChannelError> {
+        if self.held.is_empty() { Ok(()) } else { self.send_parts([&[]; 3]) }
     }
 
     /// Sends what TLS has ready.
@@ -242,6 +279,17 @@ impl Channel {
                 self.receive(&mut payload)?;
                 Ok(Incoming::Frame(Frame::decode(kind, &payload)?))
             }
+        }
+    }
+
+    /// Whether bytes have come, or the end of the connection, after waiting so long at most. It reads none of them.
+    pub(crate) fn has_more(&mut self, wait: Duration) -> Result<bool, ChannelError> {
+        if self.read < self.inbox.len() || self.is_at_end {
+            return Ok(true);
+        }
+        match self.wait_until(PollFlags::POLLIN, clock::now() + wait) {
+            Err(ChannelError::Silent(_) | ChannelError::Late) => Ok(false),
+            outcome => outcome.map(|_| true),
         }
     }
 
@@ -352,9 +400,9 @@ impl Channel {
     }
 }
 
-/// What a connection takes at most, in bytes, beside the buffers of its socket: the piece in hand, the inbox, and for TLS what has been read
+/// What a connection takes at most, in bytes, beside the buffers of its socket: the piece in hand, the inbox, what is held, and for TLS what has been read
 /// and not opened, what has been sealed and not sent, and a record that is not whole.
 pub(crate) const fn own_bytes(has_tls: bool, piece_bytes: usize) -> usize {
-    let plain = piece_bytes + INBOX_BYTES + INBOX_BYTES / 2;
+    let plain = piece_bytes + INBOX_BYTES + INBOX_BYTES / 2 + HELD_BYTES;
     if has_tls { plain + 2 * piece_bytes + RECORD_BYTES } else { plain }
 }

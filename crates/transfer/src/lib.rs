@@ -15,9 +15,12 @@ pub mod path;
 pub mod receiver;
 pub mod security;
 pub mod sender;
+mod sockets;
 mod stop;
+mod tree;
 pub mod wire;
 
 pub use backup::NoBackups;
 pub use channel::ChannelError;
+pub use sockets::SocketMemory;
 pub use stop::Stop;

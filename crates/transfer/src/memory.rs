@@ -2,7 +2,7 @@
 //!
 //! Counted are the buffers of the sockets, with the kernel's overhead as `SO_SNDBUF` and `SO_RCVBUF` have it, and this program's own for
 //! each connection. Left out, as they do not grow with speed or delay: the program itself, its threads' stacks, the map of each file
-//! (32 KiB at most), and what the kernel keeps for a socket beside its buffers. A socket's buffers are those of its connection; subflows of Multipath TCP share
+//! (32 KiB at most) and what is known of its hash (72 KiB at most), and what the kernel keeps for a socket beside its buffers. A socket's buffers are those of its connection; subflows of Multipath TCP share
 //! them, except that each has a send queue of its own, bounded by the same number.
 
 use crate::channel::own_bytes;

@@ -101,8 +101,10 @@ pub enum PathError {
 /// What a socket's protocol became.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A socket of Multipath TCP, which may still have fallen back to TCP with a peer that lacks it.
+    /// A socket of Multipath TCP.
     Mptcp,
+    /// One that was opened as that and speaks TCP: the peer has no Multipath TCP, or something on the way has taken it out.
+    FallenBack,
     /// A socket of TCP: this kernel has no Multipath TCP, or it was not wanted.
     Tcp,
 }
@@ -126,14 +128,13 @@ pub struct SocketOptions {
 
 impl SocketOptions {
     fn open(&self, domain: Domain) -> io::Result<(Socket, Transport)> {
-        let wanted = if self.mptcp { Transport::Mptcp } else { Transport::Tcp };
-        let (socket, transport) = match wanted {
-            Transport::Mptcp => match Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP)) {
+        let (socket, transport) = match self.mptcp {
+            true => match Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP)) {
                 Ok(socket) => (socket, Transport::Mptcp),
                 // The kernel lacks it (EPROTONOSUPPORT, EINVAL) or `net.mptcp.enabled` is 0 (ENOPROTOOPT).
                 Err(_) => (Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?, Transport::Tcp),
             },
-            Transport::Tcp => (Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?, Transport::Tcp),
+            false => (Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?, Transport::Tcp),
         };
         // The kernel doubles what it is given, for its own overhead.
         if let Some(bytes) = self.send_buffer_bytes {

@@ -6,6 +6,7 @@ use std::{fs, io::Write as _, net::TcpStream, os::unix::fs::MetadataExt as _, sy
 
 use anabranch_transfer::{
     Stop,
+    path::Transport,
     receiver::Event,
     security::{Admission, ClientTls, Identity, OnceToken, ServerTls, Servers},
     sender::Failure,
@@ -16,11 +17,16 @@ use common::{GRAIN, Keys, Receiving, all_done, guarded, names, noise, send, send
 fn files_of_all_lengths_arrive_whole_over_one_to_four_paths() {
     let keys = Keys::new();
     let lengths = [0, 1, GRAIN - 1, GRAIN, GRAIN + 1, 3 * GRAIN, 5_000_000];
+    // Slow enough that each path has its connection before all is there.
+    let rate = Some(8 << 20);
     for (paths, is_secret) in [(1, false), (2, false), (3, true), (4, true)] {
         let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let receiving = match is_secret {
-            true => Receiving::start(to.path(), guarded(&keys, None)),
-            false => Receiving::start(to.path(), |_| {}),
+            true => Receiving::start(to.path(), |receiver| {
+                guarded(&keys, None)(receiver);
+                receiver.limits.bytes_per_second = rate;
+            }),
+            false => Receiving::start(to.path(), |receiver| receiver.limits.bytes_per_second = rate),
         };
         let files: Vec<_> = lengths.iter().map(|length| from.path().join(format!("of {length}"))).collect();
         for (path, length) in files.iter().zip(lengths) {
@@ -226,6 +232,44 @@ fn who_says_nothing_or_nonsense_is_shown_out_and_the_others_are_served() {
         assert_eq!(events.iter().filter(|event| matches!(event, Event::Connected { .. })).count(), 1);
         drop(receiving);
     }
+}
+
+#[test]
+fn a_receiver_without_multipath_tcp_is_noticed_and_gets_the_file_all_the_same() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("a");
+    fs::write(&path, noise(100_000, 1)).unwrap();
+    for (mptcp, expected) in [(true, Transport::Mptcp), (false, Transport::FallenBack)] {
+        let receiving = Receiving::start_over(mptcp, to.path(), |receiver| receiver.overwrite = true);
+        let outcome = send(&sender(vec![path.clone()], receiving.address, 1));
+        all_done(&outcome);
+        assert_eq!(outcome.paths[0].transport, Some(expected));
+        let events = receiving.events.lock().unwrap().clone();
+        let connected = events.iter().find_map(|event| match event {
+            Event::Connected { transport, .. } => Some(*transport),
+            _ => None,
+        });
+        assert_eq!(connected, Some(if mptcp { Transport::Mptcp } else { Transport::Tcp }));
+    }
+}
+
+#[test]
+fn sockets_hold_something_and_no_more_than_their_bounds() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = from.path().join("a");
+    fs::write(&path, noise(4 << 20, 1)).unwrap();
+    let receiving = Receiving::start(to.path(), |receiver| receiver.limits.bytes_per_second = Some(8 << 20));
+    let mut sender = sender(vec![path], receiving.address, 2);
+    let bound = 128 << 10;
+    sender.sockets.send_buffer_bytes = Some(bound);
+    let outcome = send(&sender);
+    all_done(&outcome);
+    let held = outcome.sockets;
+    assert!(held.samples >= 3, "{held:?}");
+    // A connection may hold one more packet of 64 KiB than its bound, which is looked at before it is filled.
+    let most = 2 * (bound + (64 << 10)) as u64;
+    assert!((1..=most).contains(&held.peak_send_bytes), "{held:?}");
+    assert!(held.peak_bytes >= held.peak_send_bytes.max(held.peak_receive_bytes), "{held:?}");
 }
 
 #[test]

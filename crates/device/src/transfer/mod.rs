@@ -12,8 +12,8 @@ use std::{
 
 use anabranch_device::DeviceError;
 use anabranch_transfer::{
-    Stop,
-    memory::TooLittle,
+    SocketMemory, Stop,
+    memory::{TooLittle, peak_resident_bytes},
     path::PathError,
     security::{Identity, IdentityError},
 };
@@ -58,13 +58,35 @@ fn stop_on_signals() -> Result<Stop, DeviceError> {
     Ok(stop)
 }
 
+/// Memory as one line for people.
+fn memory_line(sockets: &SocketMemory) -> String {
+    let resident = peak_resident_bytes().map(|bytes| format!(", {} resident", size::show(bytes)));
+    let rest = if sockets.has_all_subflows { "" } else { " (the first subflows alone)" };
+    let held = match sockets.samples {
+        0 => "nobody has looked what the sockets held".to_owned(),
+        _ => format!("at most {} in sockets{rest}", size::show(sockets.peak_bytes)),
+    };
+    held + &resident.unwrap_or_default()
+}
+
+/// Memory for programs.
+fn add_memory(object: &mut serde_json::Value, sockets: &SocketMemory) {
+    object["peak_resident_bytes"] = peak_resident_bytes().into();
+    let seen = |bytes: u64| (sockets.samples > 0).then_some(bytes);
+    object["peak_socket_bytes"] = seen(sockets.peak_bytes).into();
+    object["peak_socket_send_bytes"] = seen(sockets.peak_send_bytes).into();
+    object["peak_socket_receive_bytes"] = seen(sockets.peak_receive_bytes).into();
+    object["socket_samples"] = sockets.samples.into();
+    object["has_all_subflows"] = sockets.has_all_subflows.into();
+}
+
 /// Exit code of a command that a signal has ended.
 const INTERRUPTED: u8 = 130;
 
 /// Says something that is not the result.
 fn say(line: &str) {
-    // A reader that has gone is no error of ours.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    // A reader that has gone is no error of ours. One call: several threads say something.
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }
 
 fn path_error(error: PathError) -> DeviceError {

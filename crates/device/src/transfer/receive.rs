@@ -13,7 +13,7 @@ use std::{
 use anabranch_device::DeviceError;
 use anabranch_transfer::{
     Stop,
-    memory::{Share, peak_resident_bytes},
+    memory::Share,
     path::{SocketOptions, Transport},
     receiver::{Event, Folder, Limits, Receiver},
     security::{Admission, Fingerprint, Identity, OnceToken, ServerTls},
@@ -21,7 +21,9 @@ use anabranch_transfer::{
 use clap::Args;
 use serde_json::json;
 
-use super::{INTERRUPTED, PORT, path_error, read_key, say, size, stop_on_signals, too_little};
+use super::{
+    INTERRUPTED, PORT, add_memory, memory_line, path_error, read_key, say, size, stop_on_signals, too_little,
+};
 use crate::print;
 
 /// Connections that memory is shared among, if it is limited and they are not.
@@ -118,12 +120,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, DeviceError> {
         piece_bytes: share.piece_bytes,
         observer: observer(is_json, once),
     };
-    let data_bytes =
-        receiver.serve(&listener, &stop).map_err(DeviceError::system("accepting connections"))?;
+    let received = receiver.serve(&listener, &stop).map_err(DeviceError::system("accepting connections"))?;
     if is_json {
-        let peak = peak_resident_bytes();
-        let object = json!({"event": "ended", "data_bytes": data_bytes, "peak_resident_bytes": peak});
+        let mut object = json!({"event": "ended", "data_bytes": received.data_bytes});
+        add_memory(&mut object, &received.sockets);
         print(&object.to_string());
+    } else {
+        say(&memory_line(&received.sockets));
     }
     Ok(if left.is_raised() { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
 }
@@ -188,12 +191,12 @@ fn observer(is_json: bool, once: Option<(Stop, Stop)>) -> Box<dyn Fn(&Event) + S
 /// What happened, for people and for programs.
 fn told(event: &Event) -> (String, serde_json::Value) {
     match event {
-        Event::Connected { peer, who } => {
+        Event::Connected { peer, who, transport } => {
             let who = who.map(|who| who.to_string());
             let by = who.as_deref().unwrap_or("anybody");
             (
-                format!("{peer}: connected, {by}"),
-                json!({"event": "connected", "peer": peer.to_string(), "who": who}),
+                format!("{peer}: connected, {by} ({transport})"),
+                json!({"event": "connected", "peer": peer.to_string(), "who": who, "transport": transport.to_string()}),
             )
         }
         Event::Closed { peer, why, was_let_in } => {

@@ -9,16 +9,19 @@ use std::{
 
 use anabranch_device::DeviceError;
 use anabranch_transfer::{
-    memory::{Share, peak_resident_bytes},
+    memory::Share,
     path::{Path, SocketOptions, Transport, Via},
     security::{ClientTls, Fingerprint, Identity, OnceToken, Servers},
     sender::{Failure, Outcome, Sender, Standing, Status},
 };
 use clap::Args;
+use console::Term;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{INTERRUPTED, PORT, path_error, read_key, say, size, stop_on_signals, too_little};
+use super::{
+    INTERRUPTED, PORT, add_memory, memory_line, path_error, read_key, say, size, stop_on_signals, too_little,
+};
 use crate::{print, print_json};
 
 #[derive(Args)]
@@ -190,7 +193,11 @@ impl Display {
     fn new(wants_mptcp: bool, paths: usize) -> Self {
         // Hidden where standard error is no terminal.
         let bar = ProgressBar::new(0);
-        let template = "{bar:20} {percent:>3} % {bytes} of {total_bytes}  {msg}";
+        // What does not fit on the line is cut; on a narrow terminal the bar goes first.
+        let template = match Term::stderr().size_checked() {
+            Some((_, 0..64)) => "{percent:>3} % {bytes} of {total_bytes}  {wide_msg}",
+            _ => "{bar:20} {percent:>3} % {bytes} of {total_bytes}  {wide_msg}",
+        };
         bar.set_style(ProgressStyle::with_template(template).expect("the template is right"));
         Self {
             bar,
@@ -207,8 +214,16 @@ impl Display {
         for (path, (transport, standing)) in status.paths.iter().zip(&mut self.said) {
             if *transport != path.transport {
                 *transport = path.transport;
-                if path.transport == Some(Transport::Tcp) && self.wants_mptcp {
-                    let line = "this kernel has no Multipath TCP: plain TCP, bound to the interface";
+                let line = match path.transport {
+                    Some(Transport::Tcp) if self.wants_mptcp => {
+                        Some("this kernel has no Multipath TCP: plain TCP, bound to the interface")
+                    }
+                    Some(Transport::FallenBack) => {
+                        Some("the receiver, or something on the way there, has no Multipath TCP: plain TCP")
+                    }
+                    _ => None,
+                };
+                if let Some(line) = line {
                     self.bar.suspend(|| say(&format!("{}: {line}", path.name)));
                 }
             }
@@ -265,7 +280,7 @@ fn report(outcome: &Outcome, seconds: f64) {
         };
         say(&format!("{}: {} ({transport}{again})", path.name, size::show(path.arrived_bytes)));
     }
-    say(&format!("{seconds:.1} s"));
+    say(&format!("{seconds:.1} s; {}", memory_line(&outcome.sockets)));
 }
 
 /// The outcome, for programs.
@@ -286,17 +301,19 @@ fn object(outcome: &Outcome, seconds: f64) -> serde_json::Value {
         json!({
             "name": path.name,
             "transport": path.transport.map(|kind| kind.to_string()),
+            "is_fallen_back": path.transport == Some(Transport::FallenBack),
             "arrived_bytes": path.arrived_bytes,
             "chunks": path.chunks,
             "connections": path.connections,
             "down": match &path.standing { Standing::Down(why) => Some(why), _ => None },
         })
     });
-    json!({
+    let mut object = json!({
         "files": files.collect::<Vec<_>>(),
         "paths": paths.collect::<Vec<_>>(),
         "seconds": seconds,
         "failure": outcome.failure.as_ref().map(ToString::to_string),
-        "peak_resident_bytes": peak_resident_bytes(),
-    })
+    });
+    add_memory(&mut object, &outcome.sockets);
+    object
 }

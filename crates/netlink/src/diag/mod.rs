@@ -11,6 +11,7 @@
 //! - The two lists of one call are not of one moment: a subflow may be listed whose connection was not.
 
 mod connection;
+mod memory;
 mod subflow;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 pub use connection::Connection;
+pub use memory::{Holding, Memory};
 pub use subflow::{Figures, Subflow, SubflowFlags};
 
 use crate::{
@@ -39,6 +41,8 @@ const ANSWER: usize = 72;
 const REQUEST_PROTOCOL: u16 = 3;
 /// Attribute of an answer: `tcp_info` or `mptcp_info`.
 const INFO: u16 = 2;
+/// Attribute of an answer: what the socket holds.
+const MEMORY: u16 = 7;
 /// Attribute of an answer: what the upper layer of a TCP socket adds.
 const ULP_INFO: u16 = 19;
 /// Types of attributes below this one are known here.
@@ -161,12 +165,12 @@ impl SocketDiag {
     }
 }
 
-/// An `inet_diag_req_v2` for all sockets of a family and protocol, with `INFO`.
+/// An `inet_diag_req_v2` for all sockets of a family and protocol, with `INFO` and `MEMORY`.
 fn request(family: i32, protocol: i32) -> Vec<u8> {
     let mut bytes = vec![0; REQUEST];
     bytes[0] = family as u8;
     bytes[1] = u8::try_from(protocol).unwrap_or(u8::MAX);
-    bytes[2] = 1 << (INFO - 1);
+    bytes[2] = 1 << (INFO - 1) | 1 << (MEMORY - 1);
     bytes[4..8].copy_from_slice(&STATES.to_ne_bytes());
     bytes.extend(Writer::default().u32(REQUEST_PROTOCOL, protocol as u32).into_bytes());
     bytes

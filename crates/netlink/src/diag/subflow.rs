@@ -190,6 +190,13 @@ impl Subflow {
     }
 }
 
+/// Of which connection the socket is a subflow, as `ULP_INFO` tells; none if of no one.
+pub(super) fn token(ulp: &[u8]) -> Result<Option<Token>, Malformed> {
+    let Some(told) = Attributes::<ULP_END>::read(ulp)?.bytes(ULP_MPTCP) else { return Ok(None) };
+    let token = Attributes::<SUBFLOW_END>::read(told)?.u32(TOKEN_LOCAL)?;
+    Ok(token.filter(|&token| token != 0).map(Token))
+}
+
 /// None if the socket is no subflow.
 pub(super) fn read(body: &[u8]) -> Result<Option<Subflow>, Malformed> {
     let (header, attributes) = split(body)?;

@@ -118,10 +118,26 @@ fn the_protocol_that_has_no_room_in_the_request_is_an_attribute() {
     assert_eq!(attributes.u32(REQUEST_PROTOCOL), Ok(Some(262)));
 }
 
+#[test]
+fn memory_is_read_with_the_connection_that_a_subflow_belongs_to() {
+    let mut told = vec![0; 36];
+    for (index, value) in [(0, 100u32), (5, 300), (7, 20), (8, 9)] {
+        put(&mut told, 4 * index, value.to_ne_bytes());
+    }
+    let alone = with(header(1), Writer::default().bytes(MEMORY, &told));
+    let read = memory::read(&alone).unwrap().expect("it has memory");
+    assert_eq!(read.memory, Memory { receive_bytes: 100, backlog_bytes: 20, send_bytes: 300 });
+    assert_eq!((read.connection, read.state), (None, TcpState::Established));
+    let subflow: Vec<u8> = alone.iter().copied().chain(subflow_told(9).into_bytes()).collect();
+    assert_eq!(memory::read(&subflow).unwrap().map(|read| read.connection), Some(Some(Token(9))));
+    assert!(memory::read(&with(header(1), Writer::default().bytes(MEMORY, &told[..28]))).is_err());
+    assert_eq!(memory::read(&with(header(1), Writer::default())), Ok(None));
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_sockets_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
-        let _ = (connection::read(&bytes), subflow::read(&bytes));
+        let _ = (connection::read(&bytes), subflow::read(&bytes), memory::read(&bytes));
     }
 
     #[test]

@@ -3,24 +3,32 @@
 use std::{
     collections::BTreeMap,
     net::{SocketAddr, TcpStream},
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{self, Receiver, Sender},
+    },
+    time::{Duration, Instant},
 };
 
 use super::{
     Count, Event, Shared,
     folder::Refusal,
-    incoming::{Finish, Incoming},
+    incoming::{Finish, Incoming, Writing},
+    publisher::{Finished, Published},
     shown,
     store::Offered,
 };
 use crate::{
     channel::{Channel, ChannelError, Incoming as Said},
     clock,
+    path::Transport,
     security::Fingerprint,
+    sockets::transport_of,
+    tree::{ChunkHasher, Hashed},
     wire::{
-        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Malformed, Offer, Place, Problem, VERSION, Welcome,
-        chunk_place,
+        CHUNK_HEAD_BYTES, Code, Frame, HASH_BYTES, Have, Held, Malformed, Offer, Place, Problem, VERSION,
+        Welcome, chunk_place,
     },
 };
 
@@ -28,8 +36,13 @@ use crate::{
 const FILES_MAX: usize = 256;
 /// Files of a connection in all: its sender opens another one for more.
 const NUMBERS_MAX: usize = 1 << 20;
-/// Verified files that wait to be made permanent together.
-const FINISHED_MAX: usize = 128;
+/// Answers to chunks wait for others as long as there is something to read, but not longer than so much data has come. With fewer
+/// answers, Multipath TCP of Linux 6.18 often tells the sender too late that there is room again (a quarter of a second).
+const UNANSWERED_BYTES_MAX: u64 = 64 << 10;
+/// How long a connection that waits for files to be published does not look whether they are.
+const TICK: Duration = Duration::from_millis(1);
+/// How often a sender is told that the work goes on.
+const ALIVE: Duration = Duration::from_secs(2);
 
 /// How a connection ends that does not end with the sender's farewell.
 enum End {
@@ -58,6 +71,8 @@ impl End {
 enum Slot {
     /// It is being received.
     Open(Arc<Incoming>),
+    /// There is one of its name and length.
+    Alike(Offer),
     /// It was there when it was offered, or is by now.
     There,
     /// It is not taken; what comes of it is thrown away.
@@ -69,8 +84,14 @@ struct Session<'a> {
     channel: Channel,
     who: Option<Fingerprint>,
     files: BTreeMap<u32, Slot>,
-    /// Files with the right hash that have no name yet.
-    finished: Vec<(u32, Arc<Incoming>)>,
+    /// How many files with the right hash have no name yet.
+    unpublished: usize,
+    /// Where those are told that have; and who tells them.
+    published: (Receiver<Published>, Sender<Published>),
+    /// Bytes of chunks whose answers are held.
+    unanswered_bytes: u64,
+    /// When the sender was last told something.
+    said_at: Instant,
     piece: Vec<u8>,
 }
 
@@ -95,11 +116,24 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
     };
     drop(stranger);
     channel.set_deadline(None);
-    shared.tell(Event::Connected { peer, who });
+    let transport = transport_of(channel.socket(), Transport::Mptcp);
+    let _presence = shared.sockets.enter(channel.socket());
+    shared.tell(Event::Connected { peer, who, transport });
     let piece = vec![0; shared.receiver.piece_bytes];
-    let (files, finished) = (BTreeMap::new(), Vec::new());
-    let mut session = Session { shared, channel, who, files, finished, piece };
+    let (teller, listener) = mpsc::channel();
+    let mut session = Session {
+        shared,
+        channel,
+        who,
+        files: BTreeMap::new(),
+        unpublished: 0,
+        unanswered_bytes: 0,
+        published: (listener, teller),
+        said_at: clock::now(),
+        piece,
+    };
     let why = session.run().err().map(|end| tell(&mut session.channel, end));
+    session.see_published();
     for slot in session.files.values() {
         if let Slot::Open(file) = slot {
             shared.store.leave(file);
@@ -156,18 +190,25 @@ fn introduce<'a>(shared: &'a Shared, channel: &mut Channel) -> Result<(Option<Fi
 impl Session<'_> {
     fn run(&mut self) -> Result<(), End> {
         loop {
-            // Whatever the sender has said already comes first, so that many files can be made permanent together.
-            let is_due = !self.finished.is_empty()
-                && (self.finished.len() >= FINISHED_MAX || !self.channel.is_readable(Duration::ZERO)?);
-            if is_due {
-                self.publish()?;
+            while let Ok(published) = self.published.0.try_recv() {
+                self.tell_published(published)?;
+            }
+            if (self.channel.has_held() || self.unpublished > 0) && !self.channel.has_more(Duration::ZERO)? {
+                self.channel.send_held()?;
+                if self.unpublished > 0 && !self.channel.has_more(TICK)? {
+                    if clock::now().duration_since(self.said_at) >= ALIVE {
+                        self.channel.send_frame(&Frame::Alive)?;
+                        self.said_at = clock::now();
+                    }
+                    continue;
+                }
             }
             match self.channel.receive_frame()? {
                 Said::Chunk(bytes) => self.chunk(bytes)?,
                 Said::Frame(Frame::Offer(offer)) => self.offer(&offer)?,
-                Said::Frame(Frame::Finish(file)) => self.finish(file)?,
+                Said::Frame(Frame::Finish { file, hash }) => self.finish(file, hash)?,
                 Said::Frame(Frame::Alive) => self.channel.send_frame(&Frame::Alive)?,
-                Said::Frame(Frame::Bye) => return self.publish(),
+                Said::Frame(Frame::Bye) => return self.part(),
                 Said::Frame(Frame::Error(problem)) => match problem.file {
                     Some(file) => self.withdrawn(file),
                     None => return Err(End::Channel(ChannelError::Closed)),
@@ -179,11 +220,12 @@ impl Session<'_> {
 
     fn offer(&mut self, offer: &Offer) -> Result<(), End> {
         let file = offer.file;
-        if matches!(self.files.get(&file), Some(Slot::Open(_) | Slot::There)) {
+        if matches!(self.files.get(&file), Some(Slot::Open(_) | Slot::Alike(_) | Slot::There)) {
             return Err(End::protocol("a number was given to two files"));
         }
         if self.files.len() >= NUMBERS_MAX
-            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_))).count() >= FILES_MAX
+            || self.files.values().filter(|slot| matches!(slot, Slot::Open(_) | Slot::Alike(_))).count()
+                >= FILES_MAX
         {
             return Err(End::protocol("too many files are offered and not finished"));
         }
@@ -193,25 +235,29 @@ impl Session<'_> {
             return self.refuse(file, &offer.name, Refusal::new(Code::TooLarge, text));
         }
         let receiver = &self.shared.receiver;
-        let mut tick = || self.channel.send_frame(&Frame::Alive);
-        let outcome =
-            self.shared.store.offer(&receiver.folder, receiver.overwrite, self.who, offer, &mut tick)?;
-        let have = match outcome {
+        let outcome = self.shared.store.offer(&receiver.folder, receiver.overwrite, self.who, offer);
+        self.answer(offer, outcome)
+    }
+
+    /// Says what an offer has come to.
+    fn answer(&mut self, offer: &Offer, outcome: Result<Offered, Refusal>) -> Result<(), End> {
+        let file = offer.file;
+        let (slot, have) = match outcome {
             Err(refusal) => return self.refuse(file, &offer.name, refusal),
-            Ok(Offered::There) => {
-                self.files.insert(file, Slot::There);
-                Have { file, is_done: true, map: Vec::new() }
+            Ok(Offered::There) => (Slot::There, Have { file, held: Held::Whole, map: Vec::new() }),
+            Ok(Offered::Alike) => {
+                (Slot::Alike(offer.clone()), Have { file, held: Held::Alike, map: Vec::new() })
             }
             Ok(Offered::Wanted(incoming)) => {
                 let (name, size_bytes) = (shown(&offer.name), offer.size_bytes);
                 let arrived_bytes = incoming.arrived_bytes();
                 self.shared.tell(Event::Began { name, size_bytes, arrived_bytes });
                 let have = incoming.have(file);
-                self.files.insert(file, Slot::Open(incoming));
-                have
+                (Slot::Open(incoming), have)
             }
         };
-        Ok(self.channel.send_frame(&Frame::Have(have))?)
+        self.files.insert(file, slot);
+        Ok(self.channel.hold_frame(&Frame::Have(have))?)
     }
 
     /// Tells the sender that a file is not taken, or not any more.
@@ -230,7 +276,7 @@ impl Session<'_> {
         let place = chunk_place(bytes, head);
         let incoming = match self.files.get(&place.file) {
             Some(Slot::Open(incoming)) => Some(incoming.clone()),
-            Some(Slot::There | Slot::Refused) => None,
+            Some(Slot::Alike(_) | Slot::There | Slot::Refused) => None,
             None => return Err(End::protocol("a chunk of a file that was not offered")),
         };
         let grains = match &incoming {
@@ -238,17 +284,38 @@ impl Session<'_> {
             None => Some(0..0),
         };
         let grains = grains.ok_or_else(|| End::protocol("a chunk does not lie in its file as grains do"))?;
-        let outcome = self.take_in(place, incoming.as_deref())?;
+        let writing = incoming.as_ref().and_then(|incoming| {
+            let hasher = ChunkHasher::new(incoming.offer().grains(), grains.clone());
+            incoming.begin(grains).map(|writing| (writing, hasher))
+        });
+        let outcome = self.take_in(place, writing)?;
         let Some(incoming) = incoming else { return Ok(()) };
-        match outcome.and_then(|()| incoming.arrived(grains)) {
-            Ok(()) => Ok(self.channel.send_frame(&Frame::Arrived(place))?),
+        match outcome {
+            Ok(is_due) => {
+                if is_due {
+                    self.shared.syncer.ask(incoming);
+                }
+                let frame = Frame::Arrived(place);
+                self.unanswered_bytes += u64::from(place.bytes);
+                match self.unanswered_bytes < UNANSWERED_BYTES_MAX {
+                    true => self.channel.hold_frame(&frame)?,
+                    false => {
+                        self.unanswered_bytes = 0;
+                        self.channel.send_frame(&frame)?;
+                    }
+                }
+                Ok(())
+            }
             Err(refusal) => self.refuse(place.file, &incoming.offer().name.clone(), refusal),
         }
     }
 
-    /// Reads a chunk's data to its end and writes it, piece by piece.
-    fn take_in(&mut self, place: Place, incoming: Option<&Incoming>) -> Result<Result<(), Refusal>, End> {
-        let mut hasher = blake3::Hasher::new();
+    /// Reads a chunk's data to its end and writes it, piece by piece, unless it is not wanted. Whether the journal is due.
+    fn take_in(
+        &mut self,
+        place: Place,
+        mut wanted: Option<(Writing<'_>, ChunkHasher)>,
+    ) -> Result<Result<bool, Refusal>, End> {
         let mut outcome = Ok(());
         let (mut at, mut left) = (place.offset, place.bytes as usize);
         while left > 0 {
@@ -256,10 +323,10 @@ impl Session<'_> {
             let want = left.min(self.piece.len());
             self.channel.receive(&mut self.piece[..want])?;
             let piece = &self.piece[..want];
-            if let Some(incoming) = incoming {
+            if let Some((writing, hasher)) = &mut wanted {
                 hasher.update(piece);
                 if outcome.is_ok() {
-                    outcome = incoming.write(piece, at);
+                    outcome = writing.write(piece, at);
                 }
             }
             at += want as u64;
@@ -271,22 +338,42 @@ impl Session<'_> {
         }
         let mut hash = [0; HASH_BYTES];
         self.channel.receive(&mut hash)?;
-        if incoming.is_some() && hasher.finalize() != blake3::Hash::from_bytes(hash) {
+        let Some((writing, hasher)) = wanted else { return Ok(Ok(false)) };
+        let Hashed { check, values } = hasher.finish();
+        if check != hash {
             return Err(End::protocol("a chunk has another hash than was sent with it"));
         }
-        Ok(outcome)
+        Ok(outcome.map(|()| writing.arrived(values)))
     }
 
-    fn finish(&mut self, file: u32) -> Result<(), End> {
+    fn finish(&mut self, file: u32, hash: [u8; HASH_BYTES]) -> Result<(), End> {
+        let mut tick = || self.channel.send_frame(&Frame::Alive);
         let incoming = match self.files.get(&file) {
             Some(Slot::Open(incoming)) => incoming.clone(),
+            Some(Slot::Alike(offer)) => {
+                let offer = offer.clone();
+                let receiver = &self.shared.receiver;
+                let (folder, overwrite) = (&receiver.folder, receiver.overwrite);
+                let told = (&offer, hash);
+                let outcome = self.shared.store.settle(folder, overwrite, self.who, told, &mut tick)?;
+                return match outcome {
+                    Ok(Offered::There) => {
+                        self.files.insert(file, Slot::There);
+                        Ok(self.channel.send_frame(&Frame::Done(file))?)
+                    }
+                    outcome => self.answer(&offer, outcome),
+                };
+            }
             Some(Slot::There) => return Ok(self.channel.send_frame(&Frame::Done(file))?),
             Some(Slot::Refused) => return Ok(()),
             None => return Err(End::protocol("a file is finished that was not offered")),
         };
-        let mut tick = || self.channel.send_frame(&Frame::Alive);
-        match incoming.finish(&mut tick)? {
-            Ok(Finish::Verified) => self.finished.push((file, incoming)),
+        match incoming.finish(hash, &mut tick)? {
+            Ok(Finish::Verified) => {
+                self.unpublished += 1;
+                let reply = self.published.1.clone();
+                self.shared.publisher.ask(Finished { file: incoming, number: file, reply });
+            }
             Ok(Finish::Incomplete) => self.channel.send_frame(&Frame::Have(incoming.have(file)))?,
             Err(refusal) => {
                 if refusal.code == Code::WrongHash {
@@ -299,37 +386,44 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Makes files permanent that are verified, gives them their names, and says so.
-    fn publish(&mut self) -> Result<(), End> {
-        let finished = std::mem::take(&mut self.finished);
-        let receiver = &self.shared.receiver;
-        let synced = match &finished[..] {
-            [] => return Ok(()),
-            [(_, only)] => only.sync_data(),
-            _ => receiver.folder.sync_everything().map_err(|error| Refusal::storage("writing", error)),
-        };
-        let mut published = Vec::new();
-        for (file, incoming) in finished {
-            match synced.clone().and_then(|()| incoming.publish(receiver.overwrite)) {
-                Ok(()) => published.push((file, incoming)),
-                Err(refusal) => self.refuse(file, &incoming.offer().name.clone(), refusal)?,
+    /// A file has its name for good, or not.
+    fn tell_published(&mut self, (file, incoming, outcome): Published) -> Result<(), End> {
+        self.unpublished -= 1;
+        self.said_at = clock::now();
+        if let Err(refusal) = outcome {
+            return self.refuse(file, &incoming.offer().name.clone(), refusal);
+        }
+        self.note_published(file, &incoming);
+        Ok(self.channel.hold_frame(&Frame::Done(file))?)
+    }
+
+    fn note_published(&mut self, file: u32, incoming: &Arc<Incoming>) {
+        self.shared.store.forget(incoming);
+        self.files.insert(file, Slot::There);
+        let offer = incoming.offer();
+        self.shared.tell(Event::Received { name: shown(&offer.name), size_bytes: offer.size_bytes });
+    }
+
+    /// The sender has said farewell: tells it what is still to be told.
+    fn part(&mut self) -> Result<(), End> {
+        while self.unpublished > 0 {
+            match self.published.0.recv_timeout(ALIVE) {
+                Ok(published) => self.tell_published(published)?,
+                Err(_) => self.channel.send_frame(&Frame::Alive)?,
             }
         }
-        if let Err(error) = receiver.folder.sync_names() {
-            let refusal = Refusal::storage("making names permanent", error);
-            for (file, incoming) in published {
-                self.refuse(file, &incoming.offer().name.clone(), refusal.clone())?;
+        Ok(self.channel.send_held()?)
+    }
+
+    /// Waits until no file of this connection is being published any more, which nobody is told of.
+    fn see_published(&mut self) {
+        while self.unpublished > 0 {
+            let (file, incoming, outcome) = self.published.0.recv().expect("this end can tell, too");
+            self.unpublished -= 1;
+            if outcome.is_ok() {
+                self.note_published(file, &incoming);
             }
-            return Ok(());
         }
-        for (file, incoming) in published {
-            self.shared.store.forget(&incoming);
-            self.files.insert(file, Slot::There);
-            let offer = incoming.offer();
-            self.shared.tell(Event::Received { name: shown(&offer.name), size_bytes: offer.size_bytes });
-            self.channel.send_frame(&Frame::Done(file))?;
-        }
-        Ok(())
     }
 
     /// The sender says that its file is not any more what it was.

@@ -1,12 +1,15 @@
 //! One file that is being received, by however many connections.
+//!
+//! Its hash comes together while its chunks are written. A grain that two connections have written, one of which was given up perhaps, is
+//! read again at the end: the hash is of what was written last.
 
 use std::{
     fs::File,
-    io::{Read as _, Seek as _, Write as _},
+    io::Seek as _,
     ops::Range,
     os::unix::fs::FileExt as _,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, TryLockError,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -16,13 +19,14 @@ use anabranch_policy::transfer::Bitmap;
 use nix::fcntl::Flock;
 
 use super::{
-    folder::{Existing, Folder, Refusal, taken},
-    journal,
+    folder::{Folder, Refusal},
+    journal::{self, Known},
 };
 use crate::{
     clock,
-    hash::hash_of,
-    wire::{Code, Have, Offer},
+    hash::complete,
+    tree::{Subtree, Tree, Value},
+    wire::{Code, HASH_BYTES, Have, Held, Offer},
 };
 
 /// The journal is written when so much has arrived since it was,
@@ -41,15 +45,23 @@ pub(super) struct Incoming {
     progress: Mutex<Progress>,
     /// Held while the journal is written, so that one writes at a time and the others go on.
     journal: Mutex<Option<File>>,
-    end: Mutex<End>,
-    /// Held while the whole is read again.
+    /// Held for reading while data is written, so that nothing is when the hash is looked at.
+    end: RwLock<End>,
+    /// Held while the whole is looked at.
     finishing: Mutex<()>,
     is_dropped: AtomicBool,
+    /// Somebody has been asked to write the journal.
+    is_due: AtomicBool,
+    /// What went wrong when the journal was written while nobody waited for it.
+    failed: Mutex<Option<Refusal>>,
 }
 
 #[derive(Debug)]
 struct Progress {
     map: Bitmap,
+    tree: Tree,
+    /// Chunks that are being written, by which the values of their grains are lost when another has written them, too.
+    writing: Vec<Range<u64>>,
     unsynced: Vec<Range<u64>>,
     unsynced_bytes: u64,
     synced_at: Instant,
@@ -59,6 +71,8 @@ struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Open,
+    /// The hash is being looked at, and nothing is written any more.
+    Verifying,
     /// The whole has the right hash.
     Verified,
     /// The file has its name.
@@ -73,6 +87,15 @@ pub(super) enum Finish {
     Verified,
 }
 
+/// A chunk that is being written. Dropped before it has [arrived](Self::arrived), nobody knows what is there.
+pub(super) struct Writing<'a> {
+    incoming: &'a Incoming,
+    grains: Range<u64>,
+    /// Somebody else writes some of its grains, or has.
+    is_second: bool,
+    has_arrived: bool,
+}
+
 impl Incoming {
     /// Begins to receive a file, or goes on with what is there of it.
     pub(super) fn open(folder: Arc<Folder>, offer: Offer) -> Result<Self, Refusal> {
@@ -81,16 +104,20 @@ impl Incoming {
         let part = folder.open_own(&part_name)?;
         let grains = offer.grains().count();
         let storage = |error| Refusal::storage("preparing the partial file", error);
-        let has_length = part.metadata().map_err(storage)?.len() == offer.size_bytes;
-        let known = if has_length { Self::known(&folder, &journal_name, &offer)? } else { None };
-        let map = match &known {
-            Some((map, _)) => map.clone(),
+        let length = part.metadata().map_err(storage)?.len();
+        let is_new = length == 0;
+        let known =
+            if length == offer.size_bytes { Self::known(&folder, &journal_name, &offer)? } else { None };
+        let (map, tree, journal) = match known {
+            Some((known, journal)) => (known.map, known.tree, Some(journal)),
             None => {
                 // What there is belongs to another file, or there is nothing that says what it is.
+                if !is_new {
+                    part.set_len(0).map_err(storage)?;
+                }
                 folder.remove_own(&journal_name);
-                part.set_len(0).map_err(storage)?;
                 part.set_len(offer.size_bytes).map_err(storage)?;
-                Bitmap::new(grains)
+                (Bitmap::new(grains), Tree::new(grains), None)
             }
         };
         let missing = offer.size_bytes.saturating_sub(map.set_count() * u64::from(offer.grain_bytes));
@@ -102,7 +129,14 @@ impl Incoming {
             let text = format!("{missing} bytes are to come and {free} are free");
             return Err(Refusal::new(Code::DiskFull, text));
         }
-        let progress = Progress { map, unsynced: Vec::new(), unsynced_bytes: 0, synced_at: clock::now() };
+        let progress = Progress {
+            map,
+            tree,
+            writing: Vec::new(),
+            unsynced: Vec::new(),
+            unsynced_bytes: 0,
+            synced_at: clock::now(),
+        };
         Ok(Self {
             folder,
             offer,
@@ -110,26 +144,24 @@ impl Incoming {
             journal_name,
             part,
             progress: Mutex::new(progress),
-            journal: Mutex::new(known.map(|(_, file)| file)),
-            end: Mutex::new(End::Open),
+            journal: Mutex::new(journal),
+            end: RwLock::new(End::Open),
             finishing: Mutex::new(()),
             is_dropped: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
+            failed: Mutex::new(None),
         })
     }
 
     /// What the journal says, and the journal, ready to be appended to.
-    fn known(folder: &Folder, name: &str, offer: &Offer) -> Result<Option<(Bitmap, File)>, Refusal> {
+    fn known(folder: &Folder, name: &str, offer: &Offer) -> Result<Option<(Known, File)>, Refusal> {
         let storage = |error| Refusal::storage("reading the journal", error);
         let Some(mut file) = folder.open_journal(name).map_err(storage)? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        (&file).take(journal::BYTES_MAX).read_to_end(&mut bytes).map_err(storage)?;
-        let Some((map, believed)) = journal::read(&journal::head(offer), &bytes, offer.grains().count())
-        else {
-            return Ok(None);
-        };
-        file.set_len(believed as u64).map_err(storage)?;
+        let known = journal::read(&journal::head(offer), &file, offer.grains().count()).map_err(storage)?;
+        let Some(known) = known else { return Ok(None) };
+        file.set_len(known.believed).map_err(storage)?;
         file.seek(std::io::SeekFrom::End(0)).map_err(storage)?;
-        Ok(Some((map, file)))
+        Ok(Some((known, file)))
     }
 
     /// Whether it is the same file, whatever number the sender has given it.
@@ -143,8 +175,8 @@ impl Incoming {
 
     /// What there is of it, in answer to whom calls it by that number.
     pub(super) fn have(&self, file: u32) -> Have {
-        if *lock(&self.end) == End::Published {
-            return Have { file, is_done: true, map: Vec::new() };
+        if *self.end() == End::Published {
+            return Have { file, held: Held::Whole, map: Vec::new() };
         }
         Have::of(file, &lock(&self.progress).map)
     }
@@ -154,53 +186,60 @@ impl Incoming {
         (lock(&self.progress).map.set_count() * u64::from(self.offer.grain_bytes)).min(self.offer.size_bytes)
     }
 
-    /// Writes a piece of a chunk.
-    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Refusal> {
-        if self.is_dropped.load(Ordering::Relaxed) {
-            return Err(Refusal::new(Code::Name, "another version of this file is being sent"));
+    /// A chunk of these grains begins to come; none: it has come before.
+    pub(super) fn begin(&self, grains: Range<u64>) -> Option<Writing<'_>> {
+        let mut progress = lock(&self.progress);
+        let there = grains.clone().filter(|grain| progress.map.contains(*grain)).count();
+        if there as u64 == grains.end - grains.start {
+            return None;
         }
-        if *lock(&self.end) != End::Open {
-            // It is whole: what comes again is the same, as the hash of the whole says.
-            return Ok(());
-        }
-        self.part.write_all_at(bytes, offset).map_err(|error| Refusal::storage("writing", error))
+        let overlaps = |other: &Range<u64>| other.start < grains.end && grains.start < other.end;
+        let is_second = there > 0 || progress.writing.iter().any(overlaps);
+        progress.writing.push(grains.clone());
+        Some(Writing { incoming: self, grains, is_second, has_arrived: false })
     }
 
-    /// These grains have been written, and were right.
-    pub(super) fn arrived(&self, grains: Range<u64>) -> Result<(), Refusal> {
-        let mut progress = lock(&self.progress);
-        let new = grains.clone().filter(|grain| progress.map.insert(*grain)).count() as u64;
-        if new == 0 {
-            return Ok(());
-        }
-        progress.unsynced_bytes += new * u64::from(self.offer.grain_bytes);
-        match progress.unsynced.last_mut() {
-            Some(last) if last.end == grains.start => last.end = grains.end,
-            Some(last) if grains.end == last.start => last.start = grains.start,
-            _ => progress.unsynced.push(grains),
-        }
+    /// Whether the journal is to be written, which whoever hears it first sees to.
+    fn has_become_due(&self, progress: &Progress) -> bool {
         let is_due = progress.unsynced_bytes >= BATCH_BYTES
             || clock::now().duration_since(progress.synced_at) >= BATCH_TIME;
-        drop(progress);
-        if is_due { self.sync() } else { Ok(()) }
+        is_due && !self.is_due.swap(true, Ordering::Relaxed)
     }
 
-    /// Makes what has arrived permanent, and then says so in the journal.
-    pub(super) fn sync(&self) -> Result<(), Refusal> {
-        let Ok(mut journal) = self.journal.try_lock() else {
-            // Another connection is at it; what has arrived since is for the next batch.
-            return Ok(());
+    /// As [`sync`](Self::sync), when nobody waits for it: who comes next is told what went wrong.
+    pub(super) fn sync_for_others(&self) {
+        self.is_due.store(false, Ordering::Relaxed);
+        if let Err(refusal) = self.sync(true) {
+            *lock(&self.failed) = Some(refusal);
+        }
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        if self.is_dropped() {
+            return Err(Refusal::new(Code::Name, "another version of this file is being sent"));
+        }
+        lock(&self.failed).clone().map_or(Ok(()), Err)
+    }
+
+    /// Makes what has arrived permanent, and then says so in the journal. `waits`: even if another is at it just now.
+    pub(super) fn sync(&self, waits: bool) -> Result<(), Refusal> {
+        let mut journal = match self.journal.try_lock() {
+            Ok(journal) => journal,
+            Err(TryLockError::Poisoned(journal)) => journal.into_inner(),
+            Err(TryLockError::WouldBlock) if waits => lock(&self.journal),
+            Err(TryLockError::WouldBlock) => return Ok(()),
         };
-        if *lock(&self.end) == End::Published || self.is_dropped.load(Ordering::Relaxed) {
+        if matches!(*self.end(), End::Verified | End::Published) || self.is_dropped() {
             return Ok(());
         }
-        let grains = {
+        let known = {
             let mut progress = lock(&self.progress);
             progress.unsynced_bytes = 0;
             progress.synced_at = clock::now();
-            std::mem::take(&mut progress.unsynced)
+            let grains = std::mem::take(&mut progress.unsynced);
+            grains.iter().flat_map(|run| journal::known(&progress.tree, run)).collect::<Vec<_>>()
         };
-        if grains.is_empty() {
+        if known.is_empty() {
             return Ok(());
         }
         let storage = |error| Refusal::storage("writing the journal", error);
@@ -214,15 +253,16 @@ impl Incoming {
                 none.insert(self.folder.create_journal(&self.journal_name).map_err(storage)?)
             }
         };
-        bytes.extend(grains.iter().flat_map(|run| journal::record(&head, run)));
-        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(storage)
+        bytes.extend(known.iter().flat_map(|(run, value)| journal::record(&head, run, *value)));
+        std::io::Write::write_all(file, &bytes).and_then(|()| file.sync_data()).map_err(storage)
     }
 
-    /// The sender says that all has arrived: looks whether it has, and whether it is what was offered.
+    /// The sender says that all has been sent, and has this hash: looks whether it has arrived, and whether it is that.
     ///
-    /// `tick` is called now and then, as a large file takes its time; if it fails, so does this.
+    /// `tick` is called now and then, as reading again what is not known takes its time; if it fails, so does this.
     pub(super) fn finish<E>(
         &self,
+        hash: [u8; HASH_BYTES],
         tick: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<Result<Finish, Refusal>, E> {
         let _turn = loop {
@@ -236,22 +276,34 @@ impl Incoming {
                 }
             }
         };
-        if *lock(&self.end) != End::Open {
+        if *self.end() != End::Open {
             return Ok(Ok(Finish::Verified));
+        }
+        if let Err(refusal) = self.check() {
+            return Ok(Err(refusal));
         }
         if !lock(&self.progress).map.is_full() {
             return Ok(Ok(Finish::Incomplete));
         }
-        let hash = match hash_of(&self.part, self.offer.size_bytes, tick)? {
-            Ok(hash) => hash,
-            Err(error) => return Ok(Err(Refusal::storage("reading the file again", error))),
+        *self.end_mut() = End::Verifying;
+        let mut tree = {
+            let mut progress = lock(&self.progress);
+            for grains in std::mem::take(&mut progress.writing) {
+                progress.tree.forget(grains);
+            }
+            progress.tree.clone()
         };
-        if hash != self.offer.hash {
-            self.is_dropped.store(true, Ordering::Relaxed);
-            return Ok(Err(Refusal::new(Code::WrongHash, "the whole has another hash than was offered")));
-        }
-        *lock(&self.end) = End::Verified;
-        Ok(Ok(Finish::Verified))
+        let found = complete(&self.part, self.offer.grains(), &mut tree, tick);
+        *self.end_mut() =
+            if matches!(found, Ok(Ok(found)) if found == hash) { End::Verified } else { End::Open };
+        Ok(match found? {
+            Ok(found) if found == hash => Ok(Finish::Verified),
+            Ok(_) => {
+                self.is_dropped.store(true, Ordering::Relaxed);
+                Err(Refusal::new(Code::WrongHash, "what has arrived has another hash than what was sent"))
+            }
+            Err(error) => Err(Refusal::storage("reading the file again", error)),
+        })
     }
 
     /// Makes a verified file's data permanent; not needed after [`Folder::sync_everything`].
@@ -261,7 +313,9 @@ impl Incoming {
 
     /// Gives a verified file, whose data is permanent, its name and date.
     pub(super) fn publish(&self, overwrite: bool) -> Result<(), Refusal> {
-        let mut end = lock(&self.end);
+        // Nobody writes to the journal any more that is removed.
+        let journal = lock(&self.journal);
+        let mut end = self.end_mut();
         if *end == End::Published {
             return Ok(());
         }
@@ -270,11 +324,10 @@ impl Incoming {
             // A file system that cannot hold the date keeps the file with another.
             let _ = self.part.set_modified(date);
         }
-        if !overwrite && !matches!(self.folder.existing(&self.offer.name)?, Existing::Nothing) {
-            return Err(taken());
-        }
         self.folder.publish(&self.part_name, &self.offer.name, overwrite)?;
-        self.folder.remove_own(&self.journal_name);
+        if journal.is_some() {
+            self.folder.remove_own(&self.journal_name);
+        }
         *end = End::Published;
         Ok(())
     }
@@ -282,7 +335,8 @@ impl Incoming {
     /// Removes what there is of it. Connections that still carry it are told so with their next chunk.
     pub(super) fn discard(&self) {
         self.is_dropped.store(true, Ordering::Relaxed);
-        if *lock(&self.end) != End::Published {
+        let _journal = lock(&self.journal);
+        if *self.end() != End::Published {
             self.folder.remove_own(&self.journal_name);
             self.folder.remove_own(&self.part_name);
         }
@@ -291,6 +345,70 @@ impl Incoming {
     /// Whether it has been given up.
     pub(super) fn is_dropped(&self) -> bool {
         self.is_dropped.load(Ordering::Relaxed)
+    }
+
+    fn end(&self) -> RwLockReadGuard<'_, End> {
+        self.end.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end_mut(&self) -> RwLockWriteGuard<'_, End> {
+        self.end.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Writing<'_> {
+    /// Writes a piece of the chunk.
+    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Refusal> {
+        let incoming = self.incoming;
+        incoming.check()?;
+        let end = incoming.end();
+        if *end != End::Open {
+            // All of it has come otherwise.
+            return Ok(());
+        }
+        incoming.part.write_all_at(bytes, offset).map_err(|error| Refusal::storage("writing", error))
+    }
+
+    /// All of it has been written, was right, and has these values. Whether the journal is to be written now.
+    pub(super) fn arrived(mut self, values: Vec<(Subtree, Value)>) -> bool {
+        self.has_arrived = true;
+        let incoming = self.incoming;
+        let mut progress = lock(&incoming.progress);
+        let there = progress.map.set_count();
+        for grain in self.grains.clone() {
+            progress.map.insert(grain);
+        }
+        let new = progress.map.set_count() - there;
+        self.is_second |= new < self.grains.end - self.grains.start;
+        if !self.is_second {
+            for (subtree, value) in values {
+                progress.tree.insert(subtree, value);
+            }
+        }
+        progress.unsynced_bytes += new * u64::from(incoming.offer.grain_bytes);
+        let grains = self.grains.clone();
+        match progress.unsynced.last_mut() {
+            Some(last) if last.end == grains.start => last.end = grains.end,
+            Some(last) if grains.end == last.start => last.start = grains.start,
+            _ => progress.unsynced.push(grains),
+        }
+        incoming.has_become_due(&progress)
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut progress = lock(&self.incoming.progress);
+        if let Some(at) = progress.writing.iter().position(|grains| *grains == self.grains) {
+            progress.writing.swap_remove(at);
+        }
+        // What was broken off has no values yet, unless somebody else has written the same.
+        if self.is_second || !self.has_arrived {
+            progress.tree.forget(self.grains.clone());
+            let rewritten: Vec<_> =
+                self.grains.clone().filter(|grain| progress.map.contains(*grain)).collect();
+            progress.unsynced.extend(rewritten.into_iter().map(|grain| grain..grain + 1));
+        }
     }
 }
 

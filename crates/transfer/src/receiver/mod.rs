@@ -5,14 +5,16 @@
 //! # Limits
 //! Everything that a stranger can make it spend is bounded by [`Limits`]: connections that have not shown who they are by number and
 //! time, those of a sender by number, files by size and number, data by rate. Memory per connection: a piece, the inbox and TLS's
-//! buffers; the map of each file of it that is under way (32 KiB at most).
+//! buffers; the map of each file of it that is under way (32 KiB at most) and what is known of its hash (72 KiB at most).
 
 mod connection;
 mod folder;
 mod incoming;
 mod journal;
 mod pace;
+mod publisher;
 mod store;
+mod syncer;
 
 use std::{
     fmt, io,
@@ -28,11 +30,15 @@ use std::{
 pub use folder::{Folder, Refusal};
 
 use crate::{
-    Stop,
+    SocketMemory, Stop,
+    path::Transport,
     security::{Admission, Fingerprint, ServerTls},
+    sockets::Sockets,
 };
 use pace::Pace;
+use publisher::Publisher;
 use store::Store;
+use syncer::Syncer;
 
 /// What a receiver does not exceed.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +89,15 @@ pub struct Receiver {
     pub observer: Box<dyn Fn(&Event) + Send + Sync>,
 }
 
+/// What a receiver has received in all.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// Bytes of data that came, those that came a second time included.
+    pub data_bytes: u64,
+    /// What its sockets have held.
+    pub sockets: SocketMemory,
+}
+
 /// What happens at a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -92,6 +107,8 @@ pub enum Event {
         peer: SocketAddr,
         /// By which key; none in plaintext.
         who: Option<Fingerprint>,
+        /// What the connection speaks.
+        transport: Transport,
     },
     /// A connection has ended, as it should or not.
     Closed {
@@ -131,6 +148,9 @@ pub enum Event {
 struct Shared {
     receiver: Receiver,
     store: Store,
+    sockets: Sockets,
+    syncer: Syncer,
+    publisher: Publisher,
     pace: Option<Pace>,
     stop: Stop,
     strangers: AtomicUsize,
@@ -150,13 +170,16 @@ fn shown(name: &[u8]) -> String {
 }
 
 impl Receiver {
-    /// Accepts connections until the flag is raised, and then waits until all of them have ended. The bytes of data that came.
+    /// Accepts connections until the flag is raised, and then waits until all of them have ended.
     ///
     /// # Errors
     /// If connections cannot be accepted any more.
-    pub fn serve(self, listener: &TcpListener, stop: &Stop) -> io::Result<u64> {
+    pub fn serve(self, listener: &TcpListener, stop: &Stop) -> io::Result<Received> {
         let shared = Shared {
             store: Store::default(),
+            sockets: Sockets::default(),
+            syncer: Syncer::default(),
+            publisher: Publisher::default(),
             pace: self.limits.bytes_per_second.map(Pace::new),
             stop: stop.clone(),
             strangers: AtomicUsize::new(0),
@@ -165,6 +188,28 @@ impl Receiver {
             receiver: self,
         };
         let shared = &shared;
+        let small = || thread::Builder::new().stack_size(256 << 10);
+        thread::scope(|scope| {
+            small().name("journals".to_owned()).spawn_scoped(scope, || shared.syncer.work())?;
+            small().name("names".to_owned()).spawn_scoped(scope, || {
+                shared.publisher.work(&shared.receiver.folder, shared.receiver.overwrite);
+            })?;
+            small().name("memory".to_owned()).spawn_scoped(scope, || shared.sockets.work())?;
+            let outcome = shared.accept(listener);
+            shared.sockets.close();
+            shared.syncer.close();
+            shared.publisher.close();
+            outcome
+        })?;
+        let data_bytes = shared.data_bytes.load(Ordering::Relaxed);
+        Ok(Received { data_bytes, sockets: shared.sockets.memory() })
+    }
+}
+
+impl Shared {
+    /// Accepts connections and serves them, until the flag is raised and all have ended.
+    fn accept(&self, listener: &TcpListener) -> io::Result<()> {
+        let stop = &self.stop;
         thread::scope(|scope| {
             while !stop.is_raised() {
                 let (socket, peer) = match listener.accept() {
@@ -184,15 +229,14 @@ impl Receiver {
                     }
                 };
                 // Whoever is one too many is dropped without a word: an answer would cost what the limit is to save.
-                let guard = Count::new(&shared.strangers, shared.receiver.limits.strangers);
+                let guard = Count::new(&self.strangers, self.receiver.limits.strangers);
                 let Some(guard) = guard else { continue };
                 thread::Builder::new().stack_size(256 << 10).spawn_scoped(scope, move || {
-                    connection::serve(shared, socket, peer, guard);
+                    connection::serve(self, socket, peer, guard);
                 })?;
             }
             Ok(())
-        })?;
-        Ok(shared.data_bytes.load(Ordering::Relaxed))
+        })
     }
 }
 

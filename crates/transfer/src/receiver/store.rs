@@ -10,13 +10,14 @@ use super::{
     incoming::Incoming,
 };
 use crate::{
-    hash::hash_of,
+    hash::complete,
     security::Fingerprint,
-    wire::{Code, Offer},
+    tree::Tree,
+    wire::{Code, HASH_BYTES, Offer},
 };
 
 /// Files at once, of all senders: each holds two file descriptors.
-const FILES_MAX: usize = 256;
+const FILES_MAX: usize = 512;
 
 /// Files under way, by their names.
 #[derive(Debug, Default)]
@@ -36,55 +37,58 @@ struct Entry {
 pub(super) enum Offered {
     /// The file is there already.
     There,
+    /// There is one of its name and length: the hash tells whether it is the same ([`Store::settle`]).
+    Alike,
     /// It is wanted, or what is missing of it.
     Wanted(Arc<Incoming>),
 }
 
 impl Store {
-    /// One more connection carries a file.
-    ///
-    /// `tick` is called now and then, as looking at a large file that is there takes its time; if it fails, so does this.
-    pub(super) fn offer<E>(
+    /// One more connection carries a file. Another of its name is in the way, unless it may be replaced.
+    pub(super) fn offer(
         &self,
         folder: &Arc<Folder>,
         overwrite: bool,
         owner: Option<Fingerprint>,
         offer: &Offer,
-        tick: &mut dyn FnMut() -> Result<(), E>,
-    ) -> Result<Result<Offered, Refusal>, E> {
+    ) -> Result<Offered, Refusal> {
         if !self.lock().contains_key(&offer.name) {
-            match Self::is_there(folder, offer, overwrite, tick)? {
-                Ok(true) => return Ok(Ok(Offered::There)),
-                Ok(false) => {}
-                Err(refusal) => return Ok(Err(refusal)),
+            match folder.existing(&offer.name)? {
+                Existing::Nothing => {}
+                Existing::File { size_bytes } if size_bytes == offer.size_bytes => return Ok(Offered::Alike),
+                Existing::File { .. } | Existing::Other if overwrite => {}
+                Existing::File { .. } | Existing::Other => return Err(taken()),
             }
         }
-        Ok(self.join(folder, owner, offer).map(Offered::Wanted))
+        self.join(folder, owner, offer).map(Offered::Wanted)
     }
 
-    /// Whether the file has come before. Another of its name is in the way, unless it may be replaced.
-    fn is_there<E>(
-        folder: &Folder,
-        offer: &Offer,
+    /// What an offer has come to that was of a file alike, now that its hash is known.
+    ///
+    /// `tick` is called now and then, as looking at a large file takes its time; if it fails, so does this.
+    pub(super) fn settle<E>(
+        &self,
+        folder: &Arc<Folder>,
         overwrite: bool,
+        owner: Option<Fingerprint>,
+        (offer, hash): (&Offer, [u8; HASH_BYTES]),
         tick: &mut dyn FnMut() -> Result<(), E>,
-    ) -> Result<Result<bool, Refusal>, E> {
-        let existing = match folder.existing(&offer.name) {
-            Ok(existing) => existing,
-            Err(refusal) => return Ok(Err(refusal)),
+    ) -> Result<Result<Offered, Refusal>, E> {
+        let is_same = match folder.read(&offer.name) {
+            Ok(file) if matches!(file.metadata(), Ok(data) if data.len() == offer.size_bytes) => {
+                let mut tree = Tree::new(offer.grains().count());
+                matches!(complete(&file, offer.grains(), &mut tree, tick)?, Ok(found) if found == hash)
+            }
+            Ok(_) => false,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(self.join(folder, owner, offer).map(Offered::Wanted));
+            }
+            Err(error) => return Ok(Err(Refusal::storage("reading the file of that name", error))),
         };
-        let is_same = match existing {
-            Existing::Nothing => return Ok(Ok(false)),
-            Existing::File { size_bytes } if size_bytes == offer.size_bytes => match folder.read(&offer.name)
-            {
-                Ok(file) => matches!(hash_of(&file, size_bytes, tick)?, Ok(hash) if hash == offer.hash),
-                Err(error) => return Ok(Err(Refusal::storage("reading the file of that name", error))),
-            },
-            Existing::File { .. } | Existing::Other => false,
-        };
-        Ok(match is_same || overwrite {
-            true => Ok(is_same),
-            false => Err(taken()),
+        Ok(match (is_same, overwrite) {
+            (true, _) => Ok(Offered::There),
+            (false, true) => self.join(folder, owner, offer).map(Offered::Wanted),
+            (false, false) => Err(taken()),
         })
     }
 
@@ -129,7 +133,7 @@ impl Store {
         };
         if is_last {
             // Whatever is not in the journal comes again: nothing is lost but time.
-            let _ = file.sync();
+            let _ = file.sync(true);
             let mut files = self.lock();
             let is_unused = |entry: &Entry| Arc::ptr_eq(&entry.file, file) && entry.connections == 0;
             if files.get(&file.offer().name).is_some_and(is_unused) {

@@ -23,6 +23,7 @@ use crate::{
     clock,
     path::{Path, SocketOptions},
     security::{ClientTls, random},
+    sockets::Sockets,
     wire::TOKEN_BYTES,
 };
 use plan::Plan;
@@ -80,14 +81,21 @@ impl Sender {
         let session = random();
         // Raised when it ends early, and when it ends at all.
         let (end, over) = (Stop::new(), Stop::new());
+        let sockets = Sockets::default();
         let failure = thread::scope(|scope| {
             let opener = thread::Builder::new().name("opener".to_owned());
             let (plan, end, over, backups) = (&plan, &end, &over, backups.as_ref());
+            let sockets = &sockets;
+            let looker = thread::Builder::new().name("memory".to_owned()).stack_size(256 << 10);
+            looker.spawn_scoped(scope, || sockets.work()).expect("a thread can be made");
             opener.spawn_scoped(scope, move || open_files(plan, end)).expect("a thread can be made");
+            let mut workers = Vec::new();
             for number in 0..self.paths.len() {
                 let thread = thread::Builder::new().name(format!("path-{number}")).stack_size(256 << 10);
-                let worker = Worker { sender: self, plan, number, session, stop: end, over, backups };
-                thread.spawn_scoped(scope, move || worker.work()).expect("a thread can be made");
+                let worker =
+                    Worker { sender: self, plan, number, session, stop: end, over, backups, sockets };
+                workers
+                    .push(thread.spawn_scoped(scope, move || worker.work()).expect("a thread can be made"));
             }
             let mut watched_at = None;
             let failure = loop {
@@ -105,17 +113,22 @@ impl Sender {
                 } else if plan.silence() > self.give_up {
                     break Some(Failure::GaveUp { seconds: self.give_up.as_secs() });
                 }
-                plan.wait(WATCH);
+                plan.wait_for_end(WATCH);
             };
             over.raise();
             if failure.is_some() {
                 end.raise();
             }
+            for worker in workers {
+                worker.join().expect("a worker does not panic");
+            }
+            sockets.close();
             failure
         });
         watch(&plan.status());
         let why = failure.as_ref().map(ToString::to_string).unwrap_or_default();
-        Outcome { files: plan.outcomes(&why), paths: plan.status().paths, failure }
+        let sockets = sockets.memory();
+        Outcome { files: plan.outcomes(&why), paths: plan.status().paths, sockets, failure }
     }
 }
 
@@ -126,14 +139,8 @@ fn open_files(plan: &Plan, stop: &Stop) {
             return;
         }
         match next {
-            Some((index, path)) => {
-                let mut tick = || {
-                    plan.moved();
-                    if stop.is_raised() { Err(SourceError::Stopped) } else { Ok(()) }
-                };
-                plan.opened(index, Source::open(&path, &mut tick));
-            }
-            None => plan.wait(Duration::from_millis(100)),
+            Some((index, path)) => plan.opened(index, Source::open(&path)),
+            None => plan.wait_for_room(Duration::from_millis(100)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{path::Transport, wire::HASH_BYTES};
+use crate::{SocketMemory, path::Transport, wire::HASH_BYTES};
 
 /// How far everything is.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct FileOutcome {
     pub path: PathBuf,
     /// Its length; 0 if it could not be opened.
     pub size_bytes: u64,
-    /// BLAKE3 of it; none if it could not be read.
+    /// BLAKE3 of it; none if not all of it was read.
     pub hash: Option<[u8; HASH_BYTES]>,
     /// Bytes that the receiver had before.
     pub resumed_bytes: u64,
@@ -88,6 +88,8 @@ pub struct Outcome {
     pub files: Vec<FileOutcome>,
     /// Each path.
     pub paths: Vec<PathStatus>,
+    /// What their sockets have held.
+    pub sockets: SocketMemory,
     /// Why it ended early, if it did.
     pub failure: Option<Failure>,
 }

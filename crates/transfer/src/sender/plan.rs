@@ -17,11 +17,13 @@ use super::{
 use crate::{
     clock,
     path::Transport,
-    wire::{Code, Have, Malformed, Problem},
+    wire::{Code, Have, Held, Malformed, Problem},
 };
 
 /// Files that are open at once.
-const FILES_AHEAD: usize = 64;
+const FILES_AHEAD: usize = 128;
+/// Files up to so many bytes are sent with their offer where the receiver seems to have nothing of them.
+const WHOLE_BYTES_MAX: u64 = 64 << 10;
 
 /// How far a file is.
 #[derive(Debug)]
@@ -49,6 +51,8 @@ struct Entry {
     outcome: Option<FileOutcome>,
     /// The receiver has thrown away what it had, and was offered the file anew.
     is_second_try: bool,
+    /// The receiver has a file of that name and length, and is to be told the hash.
+    is_alike: bool,
     /// Bytes that the receiver had before.
     had_bytes: u64,
     arrived_bytes: u64,
@@ -60,6 +64,8 @@ struct Inner {
     first: usize,
     /// All before it have been opened, or given to be.
     to_open: usize,
+    /// The last file that was offered was not there at all: the next ones may not be either.
+    seems_empty: bool,
     paths: Vec<PathStatus>,
     /// Workers that will not come back, and why.
     retired: Vec<Option<String>>,
@@ -71,12 +77,18 @@ struct Inner {
 pub(super) struct Plan {
     inner: Mutex<Inner>,
     changed: Condvar,
+    /// More files can be opened.
+    room: Condvar,
+    /// All have ended, or nobody is left to work.
+    over: Condvar,
 }
 
 /// What a worker does next.
 pub(super) enum Job {
     /// Offer a file, to learn what the receiver has of it.
     Offer(u32, Arc<Source>),
+    /// Offer a small file, send all its grains and say so at once.
+    Whole(u32, Arc<Source>, Range<u64>),
     /// Send these grains of a file, and offer it before if this connection has not.
     Chunk(u32, Arc<Source>, Range<u64>),
     /// Say that all of a file has arrived, and offer it before if this connection has not.
@@ -100,12 +112,23 @@ impl Plan {
             source: None,
             outcome: None,
             is_second_try: false,
+            is_alike: false,
             had_bytes: 0,
             arrived_bytes: 0,
         };
         let (files, retired) = (files.iter().map(entry).collect(), vec![None; paths.len()]);
-        let inner = Inner { files, first: 0, to_open: 0, paths, retired, no_backups, moved_at: clock::now() };
-        Self { inner: Mutex::new(inner), changed: Condvar::new() }
+        let inner = Inner {
+            files,
+            first: 0,
+            to_open: 0,
+            seems_empty: false,
+            paths,
+            retired,
+            no_backups,
+            moved_at: clock::now(),
+        };
+        let [changed, room, over] = [(); 3].map(|()| Condvar::new());
+        Self { inner: Mutex::new(inner), changed, room, over }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -115,6 +138,31 @@ impl Plan {
     /// Waits until something changes, or so long.
     pub(super) fn wait(&self, time: Duration) {
         drop(self.changed.wait_timeout(self.lock(), time));
+    }
+
+    /// Waits until more files can be opened, or so long.
+    pub(super) fn wait_for_room(&self, time: Duration) {
+        drop(self.room.wait_timeout(self.lock(), time));
+    }
+
+    /// Waits until everything is over, or so long.
+    pub(super) fn wait_for_end(&self, time: Duration) {
+        let inner = self.lock();
+        if inner.first < inner.files.len() {
+            drop(self.over.wait_timeout(inner, time));
+        }
+    }
+
+    /// Wakes those whom a change may concern.
+    fn tell(&self, inner: &Inner) {
+        self.changed.notify_all();
+        // Several at once: whoever opens files is not woken for each.
+        if inner.to_open <= inner.first + FILES_AHEAD / 2 {
+            self.room.notify_all();
+        }
+        if inner.first == inner.files.len() {
+            self.over.notify_all();
+        }
     }
 
     /// The next file to be opened, when it is time to; outer none: there is none any more.
@@ -139,7 +187,7 @@ impl Plan {
             Err(error) => inner.end(index, Err(error.to_string())),
         }
         inner.moved_at = clock::now();
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// What a worker does next. `grains` says how many grains of a file to claim at most; at the end of a file it is fewer.
@@ -150,11 +198,17 @@ impl Plan {
         if window.is_empty() {
             return Job::End;
         }
+        let seems_empty = inner.seems_empty;
         for index in window {
             let entry = &mut inner.files[index];
             let number = number(index, entry.is_second_try);
             let Some(source) = entry.source.clone() else { continue };
             match &mut entry.state {
+                State::Ready if seems_empty && source.size_bytes() <= WHOLE_BYTES_MAX => {
+                    entry.state = State::Finishing(worker);
+                    let grains = source.offer(number).grains().count();
+                    return Job::Whole(number, source, 0..grains);
+                }
                 State::Ready => {
                     entry.state = State::Asked(worker);
                     return Job::Offer(number, source);
@@ -182,25 +236,37 @@ impl Plan {
         let mut inner = self.lock();
         inner.moved_at = clock::now();
         let workers = inner.paths.len();
+        if !was_finished {
+            inner.seems_empty = have.held == Held::Part && have.map.is_empty();
+        }
         let Some((index, entry)) = inner.entry(have.file) else { return Ok(()) };
         let Some(source) = entry.source.clone() else { return Ok(()) };
-        if have.is_done {
+        let answers_what_was_asked = match entry.state {
+            State::Asked(who) => who == worker && !was_finished,
+            State::Finishing(who) => who == worker && was_finished,
+            _ => false,
+        };
+        if have.held == Held::Whole {
             entry.had_bytes = source.size_bytes() - entry.arrived_bytes.min(source.size_bytes());
             let was_there = entry.arrived_bytes == 0;
             inner.end(index, Ok(was_there));
-        } else if matches!(entry.state, State::Asked(who) if who == worker && !was_finished)
-            || matches!(entry.state, State::Finishing(who) if who == worker && was_finished)
-        {
+        } else if have.held == Held::Alike {
+            entry.is_alike = true;
+            entry.had_bytes = source.size_bytes();
+            if answers_what_was_asked {
+                entry.state = State::Arrived;
+            }
+        } else if answers_what_was_asked {
             let offer = source.offer(have.file);
             let map = have.bitmap(offer.grains().count()).map_err(|_| Malformed("a map of another file"))?;
-            if !was_finished {
+            if !was_finished || std::mem::replace(&mut entry.is_alike, false) {
                 entry.had_bytes = bytes_of(&map, offer.grain_bytes, offer.size_bytes);
             }
             let distributor = Distributor::resume(offer.grains(), workers, map);
             let is_complete = distributor.is_complete();
             entry.state = if is_complete { State::Arrived } else { State::Active(distributor) };
         }
-        self.changed.notify_all();
+        self.tell(&inner);
         Ok(())
     }
 
@@ -218,7 +284,7 @@ impl Plan {
             }
             if distributor.is_complete() {
                 entry.state = State::Arrived;
-                self.changed.notify_all();
+                self.tell(&inner);
             }
         }
     }
@@ -227,10 +293,11 @@ impl Plan {
     pub(super) fn done(&self, file: u32) {
         let mut inner = self.lock();
         inner.moved_at = clock::now();
-        if let Some((index, _)) = inner.entry(file) {
-            inner.end(index, Ok(false));
+        if let Some((index, entry)) = inner.entry(file) {
+            let was_there = entry.is_alike;
+            inner.end(index, Ok(was_there));
         }
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// The receiver does not take a file.
@@ -248,7 +315,7 @@ impl Plan {
                 inner.end(index, Err(format!("the receiver does not take it: {}", problem.text)));
             }
         }
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// The file is not any more what was offered; whether that is news.
@@ -258,7 +325,7 @@ impl Plan {
         if let Some(index) = index {
             inner.end(index, Err(SourceError::Changed.to_string()));
         }
-        self.changed.notify_all();
+        self.tell(&inner);
         index.is_some()
     }
 
@@ -273,7 +340,7 @@ impl Plan {
                 _ => {}
             }
         }
-        self.changed.notify_all();
+        self.tell(&inner);
     }
 
     /// What is said of a path.
@@ -289,6 +356,7 @@ impl Plan {
     /// A worker will not come back: no attempt of it would fare better.
     pub(super) fn retire(&self, worker: usize, why: String) {
         self.lock().retired[worker] = Some(why);
+        self.over.notify_all();
         self.changed.notify_all();
     }
 
@@ -376,7 +444,7 @@ impl Inner {
         entry.outcome = Some(FileOutcome {
             path: entry.path.clone(),
             size_bytes: source.as_ref().map_or(0, |source| source.size_bytes()),
-            hash: source.as_ref().map(|source| source.hash()),
+            hash: source.as_ref().and_then(|source| source.hash()),
             resumed_bytes: entry.had_bytes,
             result,
         });

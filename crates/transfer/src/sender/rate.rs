@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 const CHUNK_TIME: Duration = Duration::from_millis(250);
 /// So much is under way at most, counted in time. Twice the round-trip time of a geostationary link and more.
 const WINDOW_TIME: Duration = Duration::from_secs(2);
-/// Before a rate is known, in bytes.
+/// Before a rate is known so many bytes, and as much again as has arrived.
 const WINDOW_START_BYTES: u64 = 256 << 10;
 /// A rate is reckoned over so long at least.
 const PERIOD: Duration = Duration::from_millis(200);
-/// Largest chunk that is made, in bytes.
-const CHUNK_BYTES_MAX: u64 = 4 << 20;
+/// Largest chunk that is made, in bytes: its answer tells the sender, too, that there is room again, which matters at gigabits per second.
+const CHUNK_BYTES_MAX: u64 = 256 << 10;
 
 /// What arrives, per time: the larger of the last period's rate and half of what it was before, so that a pause does not look like a slow
 /// path for long, and a path that has become slow soon does.
@@ -47,13 +47,15 @@ impl Rate {
 
     /// Grains of a chunk.
     pub(super) fn chunk_grains(&self, grain_bytes: u32) -> u64 {
-        let bytes = self.in_time(CHUNK_TIME).unwrap_or(0).min(CHUNK_BYTES_MAX);
+        // Before a rate is known, little of what the path is seen to carry.
+        let bytes = self.in_time(CHUNK_TIME).unwrap_or(self.bytes / 8).min(CHUNK_BYTES_MAX);
         (bytes / u64::from(grain_bytes)).max(1)
     }
 
     /// Bytes that may be under way.
     pub(super) fn window_bytes(&self) -> u64 {
-        self.in_time(WINDOW_TIME).unwrap_or(0).max(WINDOW_START_BYTES)
+        self.in_time(WINDOW_TIME)
+            .map_or(WINDOW_START_BYTES + self.bytes, |bytes| bytes.max(WINDOW_START_BYTES))
     }
 }
 
@@ -67,11 +69,18 @@ mod tests {
         let start = clock::now();
         let mut rate = Rate::new(start);
         assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (1, 256 << 10));
+        rate.arrived(256 << 10, start + Duration::from_millis(1));
+        assert_eq!(
+            (rate.chunk_grains(16 << 10), rate.window_bytes()),
+            (2, 512 << 10),
+            "no rate yet, but no slow path"
+        );
+        let mut rate = Rate::new(start);
         rate.arrived(1 << 20, start + Duration::from_secs(1));
         assert_eq!((rate.chunk_grains(16 << 10), rate.window_bytes()), (16, 2 << 20));
         assert_eq!(rate.chunk_grains(64 << 20), 1, "a grain at least");
         rate.arrived(1 << 30, start + Duration::from_secs(2));
-        assert_eq!(rate.chunk_grains(16 << 10), 256, "4 MiB at most");
+        assert_eq!(rate.chunk_grains(16 << 10), 16, "256 KiB at most");
     }
 
     #[test]

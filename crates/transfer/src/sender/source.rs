@@ -8,11 +8,15 @@ use std::{
         fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _},
     },
     path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use anabranch_policy::transfer::Chunks;
 
 use crate::{
     ChannelError,
-    hash::hash_of,
+    hash::complete,
+    tree::{Subtree, Tree, Value},
     wire::{FILE_BYTES_MAX, HASH_BYTES, Offer, grain_bytes, is_file_name},
 };
 
@@ -37,9 +41,6 @@ pub enum SourceError {
     /// It is not any more what it was.
     #[error("it has changed while it was being sent")]
     Changed,
-    /// This end was told to stop.
-    #[error("stopped")]
-    Stopped,
 }
 
 /// What tells that a file is another one than before.
@@ -61,21 +62,18 @@ impl Signs {
     }
 }
 
-/// An open file, of which the hash is known.
+/// An open file, whose hash comes together while it is sent.
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
     signs: Signs,
-    hash: [u8; HASH_BYTES],
+    tree: Mutex<Tree>,
     name: Vec<u8>,
 }
 
 impl Source {
-    /// Opens a file and reads all of it once, for its hash. `tick` is called now and then; if it fails, so does this.
-    pub(super) fn open(
-        path: &Path,
-        tick: &mut dyn FnMut() -> Result<(), SourceError>,
-    ) -> Result<Self, SourceError> {
+    /// Opens a file.
+    pub(super) fn open(path: &Path) -> Result<Self, SourceError> {
         // A pipe would be waited for.
         let file =
             File::options().read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path)?;
@@ -91,12 +89,8 @@ impl Source {
         if size_bytes > FILE_BYTES_MAX {
             return Err(SourceError::TooLarge { size_bytes });
         }
-        let hash = match hash_of(&file, size_bytes, tick)? {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(SourceError::Changed),
-            outcome => outcome?,
-        };
-        let source = Self { file, signs, hash, name };
-        if source.has_changed() { Err(SourceError::Changed) } else { Ok(source) }
+        let chunks = Chunks::new(size_bytes, u64::from(grain_bytes(size_bytes)));
+        Ok(Self { file, signs, tree: Mutex::new(Tree::new(chunks.count())), name })
     }
 
     /// What is said of it to a receiver.
@@ -108,13 +102,12 @@ impl Source {
             modified_s,
             modified_ns: u32::try_from(nanoseconds).unwrap_or(0),
             grain_bytes: grain_bytes(self.signs.size_bytes),
-            hash: self.hash,
             name: self.name.clone(),
         }
     }
 
-    /// Whether it is another one than when it was opened, as far as length and dates tell. What they do not tell, the hash of the
-    /// whole does, at the receiver.
+    /// Whether it is another one than when it was opened, as far as length and dates tell: that of its last change (`st_ctime`) is
+    /// one that no program can set.
     pub(super) fn has_changed(&self) -> bool {
         Signs::of(&self.file).map_or(true, |signs| signs != self.signs)
     }
@@ -128,8 +121,32 @@ impl Source {
         self.signs.size_bytes
     }
 
-    pub(super) fn hash(&self) -> [u8; HASH_BYTES] {
-        self.hash
+    /// These parts of it have been read, and are that.
+    pub(super) fn note(&self, values: Vec<(Subtree, Value)>) {
+        let mut tree = self.tree();
+        for (subtree, value) in values {
+            tree.insert(subtree, value);
+        }
+    }
+
+    /// The hash of all of it: of what has been sent as it was then, of the rest as it is now. `tick` is called every two seconds;
+    /// if it fails, so does this.
+    pub(super) fn complete_hash<E>(
+        &self,
+        tick: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<io::Result<[u8; HASH_BYTES]>, E> {
+        let chunks = self.offer(0).grains();
+        // Nobody sends of it meanwhile, so nobody waits.
+        complete(&self.file, chunks, &mut self.tree(), tick)
+    }
+
+    /// The hash of all of it, if all has been read, and nobody is reading.
+    pub(super) fn hash(&self) -> Option<[u8; HASH_BYTES]> {
+        self.tree.try_lock().ok()?.root()
+    }
+
+    fn tree(&self) -> MutexGuard<'_, Tree> {
+        self.tree.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

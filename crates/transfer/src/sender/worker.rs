@@ -19,11 +19,15 @@ use crate::{
     backup::{Backups, SETTLING},
     channel::{Channel, Incoming},
     clock,
-    wire::{Code, Frame, Have, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix},
+    sockets::{Sockets, transport_of},
+    tree::ChunkHasher,
+    wire::{
+        Code, Frame, HEAD_BYTES, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix,
+    },
 };
 
-/// Frames that wait for an answer at most: what answers take stays within the smallest of buffers.
-const UNANSWERED_MAX: usize = 64;
+/// What answers that have not come may take at most, in bytes: the inbox holds them all.
+const ANSWERS_BYTES_MAX: usize = 7 << 10;
 /// A map of more grains than that is waited for before anything else is sent: the inbox need not hold it.
 const MAP_UNASKED_GRAINS: u64 = 512;
 /// After so long without anything to say, one says that.
@@ -33,9 +37,28 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from
 
 /// What waits for an answer.
 enum Unanswered {
-    Offer(u32),
+    Offer { file: u32, grains: u64 },
     Chunk { place: Place, grains: Range<u64> },
-    Finish(u32),
+    Finish { file: u32, grains: u64 },
+}
+
+impl Unanswered {
+    fn file(&self) -> u32 {
+        match self {
+            Self::Offer { file, .. } | Self::Finish { file, .. } => *file,
+            Self::Chunk { place, .. } => place.file,
+        }
+    }
+
+    /// How long the answer can be, in bytes; an explanation why not apart, of which there are few.
+    fn answer_bytes(&self) -> usize {
+        match self {
+            Self::Offer { grains, .. } | Self::Finish { grains, .. } => {
+                HEAD_BYTES + 5 + usize::try_from(grains.div_ceil(8)).unwrap_or(usize::MAX)
+            }
+            Self::Chunk { .. } => HEAD_BYTES + 16,
+        }
+    }
 }
 
 /// Why an attempt failed.
@@ -91,6 +114,7 @@ pub(super) struct Worker<'a> {
     /// Nothing is left to do: whoever is still connecting need not go on, while others say farewell.
     pub(super) over: &'a Stop,
     pub(super) backups: Option<&'a Mutex<Backups>>,
+    pub(super) sockets: &'a Sockets,
 }
 
 impl Worker<'_> {
@@ -103,6 +127,7 @@ impl Worker<'_> {
                 Ok(mut channel) => {
                     channel.set_stop(self.stop.clone());
                     let address = channel.local_address();
+                    let _presence = self.sockets.enter(channel.socket());
                     let mut connection = Connection::new(self, channel);
                     let outcome = connection.run();
                     self.plan.lost(self.number);
@@ -159,6 +184,7 @@ impl Worker<'_> {
             _ => return Err(Trouble::Passing("the receiver answered HELLO with something else".to_owned())),
         }
         channel.set_deadline(None);
+        let transport = transport_of(channel.socket(), transport);
         self.plan.stand(self.number, Standing::Up, Some(transport));
         Ok(channel)
     }
@@ -177,6 +203,8 @@ struct Connection<'a> {
     backup_at: Option<Instant>,
     offered: BTreeSet<u32>,
     unanswered: VecDeque<Unanswered>,
+    /// Bytes that answers to these may have.
+    answer_bytes: usize,
     /// Bytes of chunks that wait for an answer.
     under_way_bytes: u64,
     rate: Rate,
@@ -198,6 +226,7 @@ impl<'a> Connection<'a> {
             backup_at: worker.backups.map(|_| now + SETTLING),
             offered: BTreeSet::new(),
             unanswered: VecDeque::new(),
+            answer_bytes: 0,
             under_way_bytes: 0,
             rate: Rate::new(now),
             heard_at: now,
@@ -215,7 +244,7 @@ impl<'a> Connection<'a> {
             if self.backup_at.is_some_and(|at| at <= clock::now()) {
                 self.back_up();
             }
-            let is_full = self.unanswered.len() + 2 > UNANSWERED_MAX
+            let is_full = self.answer_bytes >= ANSWERS_BYTES_MAX
                 || (self.under_way_bytes >= self.rate.window_bytes() && self.under_way_bytes > 0);
             let job = match is_full {
                 true => Job::Wait,
@@ -225,6 +254,7 @@ impl<'a> Connection<'a> {
             };
             let outcome = match job {
                 Job::Offer(file, source) => self.offer(file, &source),
+                Job::Whole(file, source, grains) => self.whole(file, &source, grains),
                 Job::Chunk(file, source, grains) => self.chunk(file, &source, grains),
                 Job::Finish(file, source) => self.finish(file, &source),
                 Job::Wait => {
@@ -258,6 +288,7 @@ impl<'a> Connection<'a> {
 
     /// There is nothing to send: waits for answers, or for work.
     fn wait(&mut self) -> Result<(), Trouble> {
+        self.channel.send_held()?;
         if self.unanswered.is_empty() {
             self.plan.wait(Duration::from_millis(10));
         } else {
@@ -280,19 +311,36 @@ impl<'a> Connection<'a> {
     fn offer(&mut self, file: u32, source: &Source) -> Result<(), Broken> {
         let offer = source.offer(file);
         let grains = offer.grains().count();
-        self.channel.send_frame(&Frame::Offer(offer))?;
+        self.channel.hold_frame(&Frame::Offer(offer))?;
         self.offered.insert(file);
-        self.unanswered.push_back(Unanswered::Offer(file));
+        self.await_answer(Unanswered::Offer { file, grains });
         if grains > MAP_UNASKED_GRAINS {
-            while self
-                .unanswered
-                .iter()
-                .any(|item| matches!(item, Unanswered::Offer(asked) if *asked == file))
-            {
+            let waits =
+                |item: &Unanswered| matches!(item, Unanswered::Offer { file: asked, .. } if *asked == file);
+            self.channel.send_held()?;
+            while self.unanswered.iter().any(waits) {
                 self.hear()?;
             }
         }
         Ok(())
+    }
+
+    fn await_answer(&mut self, item: Unanswered) {
+        self.answer_bytes += item.answer_bytes();
+        if let Unanswered::Chunk { place, .. } = &item {
+            self.under_way_bytes += u64::from(place.bytes);
+        }
+        self.unanswered.push_back(item);
+    }
+
+    /// Takes out what has been answered, the oldest of that kind.
+    fn answered(&mut self, is_it: impl Fn(&Unanswered) -> bool) -> Option<Unanswered> {
+        let item = self.unanswered.iter().position(is_it).and_then(|at| self.unanswered.remove(at))?;
+        self.answer_bytes -= item.answer_bytes();
+        if let Unanswered::Chunk { place, .. } = &item {
+            self.under_way_bytes -= u64::from(place.bytes);
+        }
+        Some(item)
     }
 
     fn offer_once(&mut self, file: u32, source: &Source) -> Result<(), Broken> {
@@ -304,35 +352,62 @@ impl<'a> Connection<'a> {
             return self.withdraw(file);
         }
         self.offer_once(file, source)?;
-        let place = place_of(&source.offer(file), &grains);
-        self.channel.send(&chunk_prefix(place))?;
-        let mut hasher = blake3::Hasher::new();
-        let (mut at, mut left) = (place.offset, place.bytes as usize);
-        while left > 0 {
-            let want = left.min(self.piece.len());
-            if source.read(&mut self.piece[..want], at).is_err() {
+        let offer = source.offer(file);
+        let place = place_of(&offer, &grains);
+        let prefix = chunk_prefix(place);
+        let mut hasher = ChunkHasher::new(offer.grains(), grains.clone());
+        let (mut at, end) = (place.offset, place.offset + u64::from(place.bytes));
+        let mut piece = std::mem::take(&mut self.piece);
+        let outcome = loop {
+            let want = usize::try_from(end - at).unwrap_or(usize::MAX).min(piece.len());
+            if source.read(&mut piece[..want], at).is_err() {
                 // What was begun cannot be ended: the receiver waits for data that there is not.
                 self.plan.changed(file);
-                return Err(Broken::Source);
+                break Err(Broken::Source);
             }
-            hasher.update(&self.piece[..want]);
-            self.channel.send(&self.piece[..want])?;
+            hasher.update(&piece[..want]);
+            let before: &[u8] = if at == place.offset { &prefix } else { &[] };
             at += want as u64;
-            left -= want;
-        }
-        self.channel.send(hasher.finalize().as_bytes())?;
-        self.under_way_bytes += u64::from(place.bytes);
-        self.unanswered.push_back(Unanswered::Chunk { place, grains });
+            if at == end {
+                let hashed = hasher.finish();
+                let sent = self.channel.send_parts([before, &piece[..want], &hashed.check]);
+                break sent.map(|()| source.note(hashed.values)).map_err(Broken::from);
+            }
+            if let Err(error) = self.channel.send_parts([before, &piece[..want], &[]]) {
+                break Err(error.into());
+            }
+        };
+        self.piece = piece;
+        outcome?;
+        self.await_answer(Unanswered::Chunk { place, grains });
         Ok(())
     }
 
-    fn finish(&mut self, file: u32, source: &Source) -> Result<(), Broken> {
-        if source.has_changed() {
-            return self.withdraw(file);
-        }
+    /// Offers a small file, sends it and finishes it, without waiting for an answer in between.
+    fn whole(&mut self, file: u32, source: &Arc<Source>, grains: Range<u64>) -> Result<(), Broken> {
         self.offer_once(file, source)?;
-        self.channel.send_frame(&Frame::Finish(file))?;
-        self.unanswered.push_back(Unanswered::Finish(file));
+        if !grains.is_empty() {
+            self.chunk(file, source, grains)?;
+        }
+        self.finish(file, source)
+    }
+
+    fn finish(&mut self, file: u32, source: &Source) -> Result<(), Broken> {
+        let (plan, stop, channel) = (self.plan, self.worker.stop, &mut self.channel);
+        let mut tick = || {
+            if stop.is_raised() {
+                return Err(ChannelError::Stopped);
+            }
+            plan.moved();
+            channel.send_frame(&Frame::Alive)
+        };
+        // What has been sent is known already; what the receiver had before is read now.
+        let hash = source.complete_hash(&mut tick)?;
+        let Some(hash) = hash.ok().filter(|_| !source.has_changed()) else { return self.withdraw(file) };
+        self.offer_once(file, source)?;
+        self.channel.hold_frame(&Frame::Finish { file, hash })?;
+        let grains = source.offer(file).grains().count();
+        self.await_answer(Unanswered::Finish { file, grains });
         Ok(())
     }
 
@@ -353,7 +428,9 @@ impl<'a> Connection<'a> {
             Incoming::Frame(Frame::Have(have)) => self.told_what_is_there(&have),
             Incoming::Frame(Frame::Arrived(place)) => self.told_of_arrival(place),
             Incoming::Frame(Frame::Done(file)) => {
-                self.unanswered.retain(|item| !matches!(item, Unanswered::Finish(waits) if *waits == file));
+                self.answered(
+                    |item| matches!(item, Unanswered::Finish { file: waits, .. } if *waits == file),
+                );
                 self.plan.done(file);
                 Ok(())
             }
@@ -364,7 +441,7 @@ impl<'a> Connection<'a> {
             Incoming::Frame(Frame::Error(problem)) => match problem.file {
                 None => Err(Broken::Told(problem.text)),
                 Some(file) => {
-                    self.forget(file);
+                    self.forget(file, |_| true);
                     self.plan.refused(file, &problem);
                     Ok(())
                 }
@@ -374,46 +451,35 @@ impl<'a> Connection<'a> {
     }
 
     fn told_what_is_there(&mut self, have: &Have) -> Result<(), Broken> {
-        let answered = self.unanswered.iter().position(|item| match item {
-            Unanswered::Offer(file) | Unanswered::Finish(file) => *file == have.file,
-            Unanswered::Chunk { .. } => false,
-        });
-        let answered = answered.and_then(|at| self.unanswered.remove(at));
+        let is_question = |item: &Unanswered| !matches!(item, Unanswered::Chunk { .. });
+        let answered = self.answered(|item| item.file() == have.file && is_question(item));
         let answered = answered.ok_or_else(|| malformed("an answer to nothing"))?;
-        let was_finished = matches!(answered, Unanswered::Finish(_));
-        if have.is_done {
-            self.forget(have.file);
+        let was_finished = matches!(answered, Unanswered::Finish { .. });
+        match have.held {
+            Held::Part => {}
+            Held::Whole => self.forget(have.file, |_| true),
+            // What of it is under way is thrown away without a word.
+            Held::Alike => self.forget(have.file, |item| !is_question(item)),
         }
         let outcome = self.plan.have(self.worker.number, have, was_finished);
         outcome.map_err(|error| ChannelError::from(error).into())
     }
 
     fn told_of_arrival(&mut self, arrived: Place) -> Result<(), Broken> {
-        let answered = self
-            .unanswered
-            .iter()
-            .position(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
-        let answered = answered.and_then(|at| self.unanswered.remove(at));
+        let answered =
+            self.answered(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
         let Some(Unanswered::Chunk { grains, .. }) = answered else {
             return Err(malformed("a chunk has arrived that was not sent"));
         };
         let bytes = u64::from(arrived.bytes);
-        self.under_way_bytes -= bytes;
         self.rate.arrived(bytes, self.heard_at);
         self.plan.arrived(self.worker.number, arrived.file, grains, bytes);
         Ok(())
     }
 
-    /// No answers come any more about a file.
-    fn forget(&mut self, file: u32) {
-        self.unanswered.retain(|item| match item {
-            Unanswered::Chunk { place, .. } if place.file == file => {
-                self.under_way_bytes -= u64::from(place.bytes);
-                false
-            }
-            Unanswered::Offer(waits) | Unanswered::Finish(waits) => *waits != file,
-            Unanswered::Chunk { .. } => true,
-        });
+    /// No answers come any more about a file, of these kinds.
+    fn forget(&mut self, file: u32, which: impl Fn(&Unanswered) -> bool) {
+        while self.answered(|item| item.file() == file && which(item)).is_some() {}
     }
 }
 

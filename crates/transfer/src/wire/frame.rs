@@ -20,9 +20,14 @@ pub enum Frame {
     Have(Have),
     /// Receiver: this chunk has been written and its hash was right.
     Arrived(Place),
-    /// Sender: all of this file has been sent and has arrived.
-    Finish(u32),
-    /// Receiver: the file has the hash that was offered, is on stable storage, and has its name.
+    /// Sender: all of a file has been sent, and has this hash.
+    Finish {
+        /// The sender's number of it.
+        file: u32,
+        /// BLAKE3 of all of it.
+        hash: [u8; HASH_BYTES],
+    },
+    /// Receiver: the file has the hash that was told, is on stable storage, and has its name.
     Done(u32),
     /// Either: what has gone wrong.
     Error(Problem),
@@ -65,8 +70,6 @@ pub struct Offer {
     pub modified_ns: u32,
     /// Chunks begin at multiples of this, and end there or at the end of the file. A power of two.
     pub grain_bytes: u32,
-    /// BLAKE3 of all of it.
-    pub hash: [u8; HASH_BYTES],
     /// What it is called: see [`is_file_name`].
     pub name: Vec<u8>,
 }
@@ -93,17 +96,33 @@ impl Offer {
 pub struct Have {
     /// The sender's number of the file.
     pub file: u32,
-    /// It has all of it, under its name; the map is empty then.
-    pub is_done: bool,
+    /// How much that is; the map is empty unless it is a part.
+    pub held: Held,
     /// Bit `i % 8` of byte `i / 8` is set if grain `i` is there. Empty if none is.
     pub map: Vec<u8>,
+}
+
+/// How much of a file a receiver has, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Held {
+    /// The grains of the map, or nothing.
+    Part = 0,
+    /// All of it, under its name.
+    Whole = 1,
+    /// A file of its name and length: a finish tells whether it is the same.
+    Alike = 2,
+}
+
+impl Held {
+    const ALL: [Self; 3] = [Self::Part, Self::Whole, Self::Alike];
 }
 
 impl Have {
     /// The answer that tells a map.
     pub fn of(file: u32, map: &Bitmap) -> Self {
         let bytes = if map.set_count() == 0 { Vec::new() } else { map.as_bytes().to_vec() };
-        Self { file, is_done: false, map: bytes }
+        Self { file, held: Held::Part, map: bytes }
     }
 
     /// The map of a file of so many grains.
@@ -168,7 +187,7 @@ pub enum Code {
     DiskFull = 6,
     /// The receiver could not write or read.
     Storage = 7,
-    /// The whole is not what was offered; the receiver has dropped it.
+    /// The whole has not the hash that was told; the receiver has dropped it.
     WrongHash = 8,
     /// The sender's file is not any more what it offered.
     Changed = 9,
@@ -205,7 +224,7 @@ impl Frame {
             Self::Offer(_) => Kind::Offer,
             Self::Have(_) => Kind::Have,
             Self::Arrived(_) => Kind::Arrived,
-            Self::Finish(_) => Kind::Finish,
+            Self::Finish { .. } => Kind::Finish,
             Self::Done(_) => Kind::Done,
             Self::Error(_) => Kind::Error,
             Self::Alive => Kind::Alive,
@@ -234,12 +253,11 @@ impl Frame {
                 put(&offer.modified_s.to_be_bytes());
                 put(&offer.modified_ns.to_be_bytes());
                 put(&offer.grain_bytes.to_be_bytes());
-                put(&offer.hash);
                 put(&offer.name);
             }
             Self::Have(have) => {
                 put(&have.file.to_be_bytes());
-                put(&[u8::from(have.is_done)]);
+                put(&[have.held as u8]);
                 put(&have.map);
             }
             Self::Arrived(place) => {
@@ -247,7 +265,11 @@ impl Frame {
                 put(&place.offset.to_be_bytes());
                 put(&place.bytes.to_be_bytes());
             }
-            Self::Finish(file) | Self::Done(file) => put(&file.to_be_bytes()),
+            Self::Finish { file, hash } => {
+                put(&file.to_be_bytes());
+                put(hash);
+            }
+            Self::Done(file) => put(&file.to_be_bytes()),
             Self::Error(problem) => {
                 put(&(problem.code as u16).to_be_bytes());
                 put(&problem.file.unwrap_or(NO_FILE).to_be_bytes());
@@ -276,7 +298,7 @@ impl Frame {
             Kind::Have => Self::Have(have(&mut reader)?),
             Kind::Chunk => panic!("chunks are read in pieces"),
             Kind::Arrived => Self::Arrived(arrived(&mut reader)?),
-            Kind::Finish => Self::Finish(reader.u32()?),
+            Kind::Finish => Self::Finish { file: reader.u32()?, hash: reader.array()? },
             Kind::Done => Self::Done(reader.u32()?),
             Kind::Error => Self::Error(problem(&mut reader)?),
             Kind::Alive => Self::Alive,
@@ -306,7 +328,6 @@ fn offer(reader: &mut Reader<'_>) -> Result<Offer, Malformed> {
         modified_s: reader.i64()?,
         modified_ns: reader.u32()?,
         grain_bytes: reader.u32()?,
-        hash: reader.array()?,
         name: reader.rest().to_vec(),
     };
     let is_grain = offer.grain_bytes.is_power_of_two()
@@ -328,19 +349,17 @@ fn offer(reader: &mut Reader<'_>) -> Result<Offer, Malformed> {
 
 fn have(reader: &mut Reader<'_>) -> Result<Have, Malformed> {
     let file = reader.u32()?;
-    let is_done = match reader.u8()? {
-        0 => false,
-        1 => true,
-        _ => return Err(Malformed("a file is there or it is not")),
-    };
+    let held = reader.u8()?;
+    let held = Held::ALL.into_iter().find(|known| *known as u8 == held);
+    let held = held.ok_or(Malformed("a file is there, or a part of it, or one like it"))?;
     let map = reader.rest().to_vec();
-    if is_done && !map.is_empty() {
+    if held != Held::Part && !map.is_empty() {
         return Err(Malformed("a whole file has no map"));
     }
     if !map.is_empty() && map.iter().all(|byte| *byte == 0) {
         return Err(Malformed("the map of nothing is empty"));
     }
-    Ok(Have { file, is_done, map })
+    Ok(Have { file, held, map })
 }
 
 fn arrived(reader: &mut Reader<'_>) -> Result<Place, Malformed> {

@@ -1,4 +1,4 @@
-//! The bytes between sender and receiver: `docs/transfer-protocol.md`, version 1.
+//! The bytes between sender and receiver: `docs/transfer-protocol.md`, version 2.
 //!
 //! A frame is a head of [`HEAD_BYTES`] and a payload. The reader is strict: each frame has exactly one encoding, and anything else
 //! is [`Malformed`], after which a connection is of no use. Nothing here allocates more than a frame's limit, and that only when
@@ -12,18 +12,18 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use frame::{Code, Frame, Have, Hello, Offer, Place, Problem, Welcome};
+pub use frame::{Code, Frame, Have, Held, Hello, Offer, Place, Problem, Welcome};
 use reader::Reader;
 
 /// What this program speaks.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// What a [`Hello`] begins with.
 pub const MAGIC: [u8; 4] = *b"ABTX";
 /// Bytes of a frame's head: its kind, three zero bytes, and the length of its payload.
 pub const HEAD_BYTES: usize = 8;
 /// Bytes of a chunk's payload before its data: file and offset.
 pub const CHUNK_HEAD_BYTES: usize = 12;
-/// Bytes of a BLAKE3 hash, of a file and after a chunk's data.
+/// Bytes of a BLAKE3 hash, of a file in a finish and after a chunk's data.
 pub const HASH_BYTES: usize = 32;
 /// Bytes of a one-time token.
 pub const TOKEN_BYTES: usize = 16;
@@ -87,14 +87,15 @@ impl Kind {
         match self {
             Self::Hello => (22, 22 + TOKEN_BYTES),
             Self::Welcome => (4, 4),
-            Self::Offer => (61, 60 + NAME_BYTES_MAX),
+            Self::Offer => (29, 28 + NAME_BYTES_MAX),
             Self::Have => (5, 5 + MAP_BYTES_MAX),
             Self::Chunk => {
                 let around = CHUNK_HEAD_BYTES + HASH_BYTES;
                 (around + 1, around + CHUNK_BYTES_MAX as usize)
             }
             Self::Arrived => (16, 16),
-            Self::Finish | Self::Done => (4, 4),
+            Self::Finish => (4 + HASH_BYTES, 4 + HASH_BYTES),
+            Self::Done => (4, 4),
             Self::Error => (6, 6 + TEXT_BYTES_MAX),
             Self::Alive | Self::Bye => (0, 0),
         }
@@ -111,7 +112,7 @@ pub enum Head {
         /// Bytes of the payload.
         length: usize,
     },
-    /// A chunk: [`CHUNK_HEAD_BYTES`], then so much data, then the [`HASH_BYTES`] of the data.
+    /// A chunk: [`CHUNK_HEAD_BYTES`], then so much data, then its check of [`HASH_BYTES`].
     Chunk {
         /// Bytes of its data, at least 1.
         bytes: u32,

@@ -1,6 +1,7 @@
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
+use crate::tree::ChunkHasher;
 
 /// Hexadecimal without its spaces.
 fn bytes_of(hex: &str) -> Vec<u8> {
@@ -37,7 +38,6 @@ fn example_offer() -> Offer {
         modified_s: 1_700_000_000,
         modified_ns: 5,
         grain_bytes: 16_384,
-        hash: *blake3::hash(&[0; 40_000]).as_bytes(),
         name: b"log.txt".to_vec(),
     }
 }
@@ -45,15 +45,17 @@ fn example_offer() -> Offer {
 #[test]
 fn the_vectors_of_the_document_are_what_is_sent_and_read() {
     let session = std::array::from_fn(|byte| byte as u8);
+    let hash = *blake3::hash(&[0; 40_000]).as_bytes();
     let frames = [
-        ("hello", Frame::Hello(Hello { version: 1, session, token: None })),
-        ("hello with a token", Frame::Hello(Hello { version: 1, session, token: Some([0xaa; 16]) })),
-        ("welcome", Frame::Welcome(Welcome { version: 1, connections: 16 })),
+        ("hello", Frame::Hello(Hello { version: VERSION, session, token: None })),
+        ("hello with a token", Frame::Hello(Hello { version: VERSION, session, token: Some([0xaa; 16]) })),
+        ("welcome", Frame::Welcome(Welcome { version: VERSION, connections: 16 })),
         ("offer", Frame::Offer(example_offer())),
-        ("have", Frame::Have(Have { file: 7, is_done: false, map: vec![0b101] })),
-        ("have, done", Frame::Have(Have { file: 7, is_done: true, map: vec![] })),
+        ("have", Frame::Have(Have { file: 7, held: Held::Part, map: vec![0b101] })),
+        ("have, whole", Frame::Have(Have { file: 7, held: Held::Whole, map: vec![] })),
+        ("have, alike", Frame::Have(Have { file: 7, held: Held::Alike, map: vec![] })),
         ("arrived", Frame::Arrived(Place { file: 7, offset: 32_768, bytes: 7_232 })),
-        ("finish", Frame::Finish(7)),
+        ("finish", Frame::Finish { file: 7, hash }),
         ("done", Frame::Done(7)),
         ("error", Frame::Error(Problem::new(Code::DiskFull, Some(7), "no room"))),
         ("alive", Frame::Alive),
@@ -69,9 +71,12 @@ fn the_vectors_of_the_document_are_what_is_sent_and_read() {
         assert_eq!(read(bytes).as_ref(), Ok(frame), "{name}");
     }
     let (_, chunk) = vectors.iter().find(|(named, _)| named == "chunk").expect("a chunk");
-    let data = b"abc";
+    // The second grain of a file of 16,387 bytes.
+    let data = *b"abc";
     let place = Place { file: 7, offset: 16_384, bytes: 3 };
-    let sent = [&chunk_prefix(place)[..], data, blake3::hash(data).as_bytes()].concat();
+    let mut hasher = ChunkHasher::new(Offer { size_bytes: 16_387, ..example_offer() }.grains(), 1..2);
+    hasher.update(&data);
+    let sent = [&chunk_prefix(place)[..], &data, &hasher.finish().check].concat();
     assert_eq!(sent, *chunk, "{}", sent.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
     assert_eq!(Head::decode(chunk[..8].try_into().unwrap()), Ok(Head::Chunk { bytes: 3 }));
     assert_eq!(chunk_place(3, chunk[8..20].try_into().unwrap()), place);
@@ -108,8 +113,10 @@ fn what_a_frame_cannot_say_is_malformed() {
         Frame::Offer(Offer { grain_bytes: GRAIN_BYTES_MAX * 2, ..example_offer() }).encode(),
         Frame::Offer(Offer { file: u32::MAX, ..example_offer() }).encode(),
         Frame::Offer(Offer { modified_ns: 1_000_000_000, ..example_offer() }).encode(),
-        Frame::Have(Have { file: 1, is_done: true, map: vec![1] }).encode(),
-        Frame::Have(Have { file: 1, is_done: false, map: vec![0] }).encode(),
+        Frame::Have(Have { file: 1, held: Held::Whole, map: vec![1] }).encode(),
+        Frame::Have(Have { file: 1, held: Held::Alike, map: vec![1] }).encode(),
+        Frame::Have(Have { file: 1, held: Held::Part, map: vec![0] }).encode(),
+        bytes_of("04000000 00000005 00000007 03"),
         Frame::Arrived(Place { file: 1, offset: 0, bytes: 0 }).encode(),
         Frame::Arrived(Place { file: 1, offset: 0, bytes: CHUNK_BYTES_MAX + 1 }).encode(),
         bytes_of("01000000 00000016 41425458 0001 00000000000000000000000000000000")
@@ -160,7 +167,7 @@ fn long_texts_are_cut_between_characters() {
 
 fn some_frame() -> impl Strategy<Value = Frame> {
     let hello = (any::<[u8; 16]>(), any::<Option<[u8; 16]>>(), any::<u16>());
-    let offer = (0..u32::MAX, 0..=FILE_BYTES_MAX, any::<i64>(), 0..1_000_000_000u32, any::<[u8; 32]>());
+    let offer = (0..u32::MAX, 0..=FILE_BYTES_MAX, any::<i64>(), 0..1_000_000_000u32);
     let name = vec(any::<u8>(), 1..=NAME_BYTES_MAX).prop_filter("a name", |name| is_file_name(name));
     let map = vec(any::<u8>(), 0..100)
         .prop_filter("not empty", |map| map.is_empty() || map.iter().any(|b| *b != 0));
@@ -169,13 +176,13 @@ fn some_frame() -> impl Strategy<Value = Frame> {
         hello.prop_map(|(session, token, version)| Frame::Hello(Hello { version, session, token })),
         (any::<u16>(), any::<u16>())
             .prop_map(|(version, connections)| Frame::Welcome(Welcome { version, connections })),
-        (offer, name).prop_map(|((file, size_bytes, modified_s, modified_ns, hash), name)| {
+        (offer, name).prop_map(|((file, size_bytes, modified_s, modified_ns), name)| {
             let grain_bytes = grain_bytes(size_bytes);
-            Frame::Offer(Offer { file, size_bytes, modified_s, modified_ns, grain_bytes, hash, name })
+            Frame::Offer(Offer { file, size_bytes, modified_s, modified_ns, grain_bytes, name })
         }),
-        (any::<u32>(), map).prop_map(|(file, map)| Frame::Have(Have { file, is_done: false, map })),
+        (any::<u32>(), map).prop_map(|(file, map)| Frame::Have(Have { file, held: Held::Part, map })),
         place.prop_map(|(file, offset, bytes)| Frame::Arrived(Place { file, offset, bytes })),
-        any::<u32>().prop_map(Frame::Finish),
+        any::<(u32, [u8; 32])>().prop_map(|(file, hash)| Frame::Finish { file, hash }),
         any::<u32>().prop_map(Frame::Done),
         (0..u32::MAX, ".{0,200}").prop_map(|(file, text)| Frame::Error(Problem::new(
             Code::Protocol,

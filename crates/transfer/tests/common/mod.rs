@@ -60,6 +60,11 @@ pub struct Receiving {
 
 impl Receiving {
     pub fn start(folder: &Path, change: impl FnOnce(&mut Receiver)) -> Self {
+        Self::start_over(true, folder, change)
+    }
+
+    /// Over Multipath TCP or TCP.
+    pub fn start_over(mptcp: bool, folder: &Path, change: impl FnOnce(&mut Receiver)) -> Self {
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = events.clone();
         let mut receiver = Receiver {
@@ -71,7 +76,7 @@ impl Receiving {
             observer: Box::new(move |event| told.lock().unwrap().push(event.clone())),
         };
         change(&mut receiver);
-        let (listener, _) = options(true).listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let (listener, _) = options(mptcp).listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
         let stop = Stop::new();
         let flag = stop.clone();
@@ -97,7 +102,7 @@ impl Receiving {
 }
 
 fn serve(receiver: Receiver, listener: &TcpListener, stop: &Stop) -> u64 {
-    receiver.serve(listener, stop).unwrap()
+    receiver.serve(listener, stop).unwrap().data_bytes
 }
 
 impl Drop for Receiving {
