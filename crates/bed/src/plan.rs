@@ -5,6 +5,7 @@
 //! connection a server address. Answers leave the server by the interface of its address and take the scenario's
 //! path whatever that interface is.
 
+mod anabranchd;
 mod endpoints;
 mod individual;
 mod layout;
@@ -37,6 +38,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+pub use anabranchd::plan_for_anabranchd;
 pub use layout::plan;
 
 /// Which code controls congestion on the kernel.
