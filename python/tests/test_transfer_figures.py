@@ -60,7 +60,9 @@ def verdicts(numbers: Measured) -> dict[str, Verdict]:
 def result(numbers: Measured) -> transfer.Result:
     """Return a campaign with the same numbers on both engines."""
     judged = tuple(transfer.judge(numbers, numbers))
-    return transfer.Result(tuple(PLAN), numbers, numbers, (1, 2, 3), (), (), (), judged)
+    return transfer.Result(
+        tuple(PLAN), numbers, numbers, {"3G delay of 60 ms": (1, 2, 3)}, (), (), (), judged
+    )
 
 
 def test_every_claim_is_judged_or_has_a_reason() -> None:
@@ -137,7 +139,7 @@ def test_the_commands_carry_the_cells_of_mptcp_iot_and_the_test_bed_the_others(
         wanted = "anabranchd" if "down-iot" in call else "own"
         assert call.endswith(f"--application {wanted}")
         assert "direction=upload" in call
-    assert found.seeds == (1, 2)
+    assert found.seeds == {"3G delay of 60 ms": (1, 2)}
     by_id = {one.claim.id: one.kernel for one in found.claims}
     assert by_id["S3-C8"].why.startswith("not in the shorter plan")
     assert by_id["M1"].why.startswith("not run")

@@ -88,7 +88,7 @@ def _conditions(result: Result) -> str:
         f"Linux {', '.join(f'`{one}`' for one in kernels)}, kernel engine "
         f"{', '.join(f'`{one}`' for one in versions)}.",
         f"{sum(attempts) - len(attempts)} attempts were repeated; of {len(attempts)} runs {invalid} do not "
-        f"count. Judged are those that count in every cell: {', '.join(map(str, result.seeds)) or 'none'}.",
+        f"count. Judged are the repetitions that count in every cell: {_seeds(result)}.",
     ]
     if late_us:
         lines.append(
@@ -98,6 +98,13 @@ def _conditions(result: Result) -> str:
     lost = [f"  - {', '.join(one.cell)}, seed {one.seed}: {'; '.join(one.why)}" for one in result.lost]
     left_out = [f"  - left out for that: {', '.join(cell)}" for cell in result.left_out]
     return "\n".join([*(f"- {line}" for line in lines), *lost, *left_out])
+
+
+def _seeds(result: Result) -> str:
+    shown = {part: ", ".join(map(str, seeds)) or "none" for part, seeds in result.seeds.items()}
+    if len(set(shown.values())) == 1:
+        return next(iter(shown.values()))
+    return "; ".join(f"{seeds} at a {part}" for part, seeds in shown.items())
 
 
 def _claims(claims: Sequence[OnBoth]) -> str:
@@ -194,7 +201,7 @@ def _needs(result: Result) -> str:
     ]
     kernel, sim = result.kernel, result.sim
     for kind in ("receive", "send"):
-        for delay in ("20 ms", DELAY, "200 ms"):
+        for delay in (DELAY, "200 ms"):
             cells = [(kind, variant, delay) for variant in ("mptcp", "mptcp-iot")]
             if not all(kernel.cells(*cell) for cell in cells):
                 continue
@@ -253,7 +260,13 @@ def _lines(axes: Axes, measured: Measured, begin: Sequence[str], end: Sequence[s
     axes.minorticks_off()
 
 
-def _over_buffer(kind: str, begin: Sequence[str], end: Sequence[str]) -> Callable[[Result], Figure]:
+#: What both links carry together, and a little more, in Mbit/s: the top of panels, whatever the intervals.
+TOP, TOP_OF_REAL = 26.0, 42.0
+
+
+def _over_buffer(
+    kind: str, begin: Sequence[str], end: Sequence[str], top: float
+) -> Callable[[Result], Figure]:
     def draw(result: Result) -> Figure:
         figure, axes = panels(2, height=3.2)
         sides = (("kernel", result.kernel), ("simulator", result.sim))
@@ -261,9 +274,15 @@ def _over_buffer(kind: str, begin: Sequence[str], end: Sequence[str]) -> Callabl
             _lines(one, measured, begin, end)
             one.set_title(title, loc="left")
             one.set_xlabel(f"{kind} buffer of each socket (kB)")
-        return finish(figure, axes, ["goodput (Mbit/s)", ""])
+        return _topped(finish(figure, axes, ["goodput (Mbit/s)", ""]), axes, top)
 
     return draw
+
+
+def _topped(figure: Figure, axes: Sequence[Axes], top: float) -> Figure:
+    for one in axes:
+        one.set_ylim(0, top)
+    return figure
 
 
 def _needed(result: Result) -> Figure:
@@ -275,7 +294,7 @@ def _needed(result: Result) -> Figure:
     }
     for one, kind in zip(axes, ("receive", "send"), strict=True):
         for label, (variant, sockets) in lines.items():
-            delays = [delay for delay in ("20 ms", DELAY, "200 ms") if result.kernel.cells(kind, variant, delay)]
+            delays = [delay for delay in (DELAY, "200 ms") if result.kernel.cells(kind, variant, delay)]
             found = [scaled(need(result.kernel, kind, variant, delay), sockets / 1e3) for delay in delays]
             at = [float(delay.removesuffix(" ms")) for delay in delays]
             intervals(one, at, [of.mean for of in found], [of.half_width or 0.0 for of in found], label)
@@ -299,7 +318,7 @@ def _held_plot(result: Result) -> Figure:
         one.set_title("receiver" if kind == "receive" else "sender", loc="left")
         one.set_xlabel("memory that its sockets held at most, in all (kB)")
         one.set_xlim(left=0)
-    return finish(figure, axes, ["goodput (Mbit/s)", ""])
+    return _topped(finish(figure, axes, ["goodput (Mbit/s)", ""]), axes, TOP)
 
 
 @dataclass(frozen=True)
@@ -318,13 +337,13 @@ PLOTS = (
         "Figure 4",
         "Goodput of 10 MB upwards over the receive buffer of each socket of the gateway; send buffers are no "
         "limit. Dotted: with 16 MB.",
-        _over_buffer("receive", ("receive",), (DELAY,)),
+        _over_buffer("receive", ("receive",), (DELAY,), TOP),
     ),
     Drawing(
         "send",
         "Figure 5",
         "The same over the send buffer of each socket of the device; receive buffers are no limit.",
-        _over_buffer("send", ("send",), (DELAY,)),
+        _over_buffer("send", ("send",), (DELAY,), TOP),
     ),
     Drawing(
         "needed",
@@ -337,7 +356,7 @@ PLOTS = (
         "Figure 8",
         "30 Mbit/s (Wi-Fi) and 10 Mbit/s (3G), downwards, over the receive buffer of each socket of the "
         "device.",
-        _over_buffer("receive", ("real",), ()),
+        _over_buffer("receive", ("real",), (), TOP_OF_REAL),
     ),
     Drawing(
         "held",
