@@ -28,8 +28,8 @@ from anabranch.papers.reproduction import measure, scenario_file
 from anabranch.results import Run
 from anabranch.stats import Estimate
 
-#: Repetitions of every cell, and of those at other delays of the 3G path.
-SEEDS, SEEDS_ELSEWHERE = 5, 3
+#: Repetitions of every cell.
+SEEDS = 3
 
 #: The contenders: their file, and what changes in it.
 VARIANTS: Mapping[str, tuple[str, dict[str, object]]] = {
@@ -130,11 +130,7 @@ def _cells(quick: bool) -> Iterator[tuple[Cell, Experiment]]:
 
 def plan(quick: bool) -> list[Planned]:
     """Return what is run, or two cells of it: at the test bed's delay, at other rates, at other delays."""
-    return [Planned(cell, experiment, 2 if quick else _seeds(cell)) for cell, experiment in _cells(quick)]
-
-
-def _seeds(cell: Cell) -> int:
-    return SEEDS if cell[0] == "real" or cell[2] == DELAY else SEEDS_ELSEWHERE
+    return [Planned(cell, experiment, 2 if quick else SEEDS) for cell, experiment in _cells(quick)]
 
 
 def read(cell: Cell, run: Run) -> dict[str, float]:

@@ -255,7 +255,8 @@ def _lines(axes: Axes, measured: Measured, begin: Sequence[str], end: Sequence[s
         unlimited = measured.mean((*begin, variant, *end, LARGE), GOODPUT)
         axes.axhline(unlimited.mean / 1e6, color=axes.containers[-1][0].get_color(), lw=0.7, ls=":")
     axes.set_xscale("log", base=2)
-    sizes = sorted({buffer_bytes(cell) / 1e3 for cell in measured.cells(*begin) if cell[-1] != LARGE})
+    cells = [cell for variant in LABELS for cell in measured.cells(*begin, variant, *end)]
+    sizes = sorted({buffer_bytes(cell) / 1e3 for cell in cells if cell[-1] != LARGE})
     axes.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
     axes.minorticks_off()
 
@@ -300,7 +301,8 @@ def _needed(result: Result) -> Figure:
             intervals(one, at, [of.mean for of in found], [of.half_width or 0.0 for of in found], label)
         one.set_title(f"{kind} buffer", loc="left")
         one.set_xlabel("one-way delay of the 3G path (ms)")
-    return finish(figure, axes, ["buffer needed on the kernel (kB)", ""])
+        one.set_yscale("log")
+    return finish(figure, axes, ["buffer needed on the kernel (kB)", ""], from_zero=False)
 
 
 def _held_plot(result: Result) -> Figure:
