@@ -88,6 +88,10 @@ papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; 
 kernel-papers: bed $(VENV)/.engine ## reproduce the papers on the kernel too; write docs/papers-kernel.md; an hour and a quarter of real time
 	$(BIN)/anabranch reproduce all --engine kernel --out runs/reproduce-kernel --write docs/papers-kernel.md
 
+.PHONY: transfer-figures
+transfer-figures: bed device $(VENV)/.engine ## measure anabranchd send and receive on the kernel; write docs/transfer.md; twenty minutes of real time
+	$(BIN)/anabranch transfer-figures --write docs/transfer.md
+
 .PHONY: lint
 lint: setup ## check format and lints of Rust, C and Python
 	cargo fmt --check

@@ -49,11 +49,13 @@ class KernelOptions:
     native_congestion
         Whether to use the kernel's own congestion control of the scenario's name, not ours as BPF.
     application
-        What sends and receives: ``own`` does exactly what the scenario says; ``iperf3`` is that program.
+        What sends and receives: ``own`` does exactly what the scenario says; ``iperf3`` is that program;
+        ``anabranchd`` are the commands ``anabranchd send`` and ``receive``, ``anabranchd-tls`` the same
+        encrypted, for a scenario whose connections are those of one transfer.
     """
 
     native_congestion: bool = False
-    application: Literal["own", "iperf3"] = "own"
+    application: Literal["own", "iperf3", "anabranchd", "anabranchd-tls"] = "own"
 
     def arguments(self) -> list[str]:
         """Return the options of the program."""

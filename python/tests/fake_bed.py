@@ -33,7 +33,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     for flag in ("--force", "--capture", "--native-congestion", "--json"):
         parser.add_argument(flag, action="store_true")
-    parser.add_argument("--application", choices=["own", "iperf3"], required=True)
+    applications = ["own", "iperf3", "anabranchd", "anabranchd-tls"]
+    parser.add_argument("--application", choices=applications, required=True)
     options = parser.parse_args()
     note(" ".join(sys.argv[1:]))
     behaviour = os.environ.get("FAKE_BED", "runs")

@@ -91,6 +91,10 @@ enum Application {
     Own,
     /// iperf3, under mptcpize for MPTCP.
     Iperf3,
+    /// The commands `anabranchd send` and `receive`, for a scenario whose connections are those of one [[transfer]].
+    Anabranchd,
+    /// The same, encrypted.
+    AnabranchdTls,
 }
 
 fn main() -> ExitCode {
@@ -120,6 +124,8 @@ fn run_scenario(arguments: RunArguments, interrupt: &Interrupt) -> Result<(), Be
         application: match arguments.application {
             Application::Own => run::Application::Own,
             Application::Iperf3 => run::Application::Iperf3,
+            Application::Anabranchd => run::Application::Anabranchd { tls: false },
+            Application::AnabranchdTls => run::Application::Anabranchd { tls: true },
         },
         capture: arguments.capture,
         force: arguments.force,

@@ -6,6 +6,7 @@
 //! path whatever that interface is.
 
 mod agents;
+mod anabranchd;
 mod endpoints;
 mod individual;
 mod layout;
@@ -40,6 +41,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
+pub use anabranchd::plan_for_anabranchd;
 pub use layout::plan;
 
 /// Which code controls congestion on the kernel.

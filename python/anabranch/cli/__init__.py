@@ -22,6 +22,7 @@ from anabranch.cli import (
     scenario,
     sweep,
     trace,
+    transfer_figures,
     tune,
 )
 
@@ -46,6 +47,7 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("bench", hidden=True)(bench.bench)
 app.command("agreement", hidden=True)(agreement.agreement)
 app.command("coupling", hidden=True)(coupling.coupling)
+app.command("transfer-figures", hidden=True)(transfer_figures.transfer_figures)
 app.command("pages", hidden=True)(pages.pages)
 app.add_typer(trace.app)
 app.add_typer(imports.app)

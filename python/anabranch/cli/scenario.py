@@ -36,6 +36,8 @@ class Application(StrEnum):
 
     OWN = "own"
     IPERF3 = "iperf3"
+    ANABRANCHD = "anabranchd"
+    ANABRANCHD_TLS = "anabranchd-tls"
 
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A scenario file.", show_default=False)]

@@ -7,14 +7,15 @@ use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::{model::Scenario, workload};
 
 use super::{
-    Options, agents::Agents, carriers::Carriers, director::Director, joins::Joiner, kernel_release,
-    latencies, observe::Observer, relays, senders::Senders, transfers, validity::lateness_bound,
+    Application, Options, agents::Agents, carriers::Carriers, director::Director, joins::Joiner,
+    kernel_release, latencies, observe::Observer, relays, senders::Senders, transfers,
+    validity::lateness_bound,
 };
 use crate::{
     BedError, Nanos, clock,
     emulator::{Emulator, Report, Route, Tap},
     host::{Awake, DeviceDrops, Interrupt, Lab, Session},
-    plan::{self, Plan, plan},
+    plan::{self, Plan, plan, plan_for_anabranchd},
     telemetry::capture::{self, Capture},
     traffic::Outcomes,
 };
@@ -45,7 +46,14 @@ pub(super) fn run(
     tell: &mut dyn FnMut(Nanos),
 ) -> Result<Measurements, BedError> {
     let scenario = &*workload::expand(scenario, seed);
-    let plan = plan(scenario, seed, options.source)?;
+    let carried;
+    let (scenario, plan) = match options.application {
+        Application::Anabranchd { .. } => {
+            carried = plan_for_anabranchd(scenario, seed, options.source)?;
+            (&carried.0, carried.1)
+        }
+        Application::Own | Application::Iperf3 => (scenario, plan(scenario, seed, options.source)?),
+    };
     let lab = Lab::build(&plan, place.session)?;
     let _algorithms = load(&plan)?;
     let agents = Agents::start(&plan, &lab.hosts, place)?;
@@ -57,7 +65,7 @@ pub(super) fn run(
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;
     let director = Director::start(&plan, &lab.hosts, zero)?;
     let carriers = Carriers::start(&plan, &lab, zero)?;
-    let mut observer = Observer::new(scenario, &plan, &lab.hosts)?;
+    let mut observer = Observer::new(scenario, &plan, &lab.hosts, options.application)?;
     while let Some(due) = observer.due() {
         pause_until(zero + due, place.interrupt)?;
         observer.look(clock::monotonic() - zero, senders.applications(), &network);
@@ -68,9 +76,9 @@ pub(super) fn run(
     let refused_joins = joiner.end()?;
     let agents = agents.end(&plan, zero)?;
     let verdict = observer.judge()?;
-    let unopened = observer.unopened();
+    let (unopened, further_subflows) = (observer.unopened(), observer.further_subflows());
     let mut measured = observer.measurements();
-    let outcomes = senders.end(scenario, &mut measured)?;
+    let (outcomes, said) = senders.end(scenario, &mut measured)?;
     latencies::add(scenario, &outcomes, &mut measured);
     relays::add(scenario, &outcomes, &mut measured);
     transfers::add(scenario, &outcomes, &mut measured);
@@ -84,6 +92,10 @@ pub(super) fn run(
     judge.fact("processors_kept_awake", awake.processors() as f64);
     judge.devices(&plan, &lab.device_drops()?);
     judge.applications(scenario, &outcomes);
+    for (name, value) in further_subflows.into_iter().chain(said.facts) {
+        judge.fact(name, value);
+    }
+    judge.invalid.extend(said.failure);
     if let Some(late) = events_late.max(carriers_late) {
         judge.fact("event_lateness_max_us", late as f64 / 1e3);
     }

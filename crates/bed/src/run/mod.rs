@@ -1,6 +1,7 @@
 //! Runs of a scenario on the kernel, from plan to run folder.
 
 mod agents;
+mod anabranchd;
 mod attempt;
 mod carriers;
 mod director;
@@ -31,7 +32,7 @@ use anabranch_scenario::{
 use crate::{
     BedError, Nanos,
     host::{Interrupt, Leftover, Session},
-    plan::{CongestionSource, plan},
+    plan::{CongestionSource, plan, plan_for_anabranchd},
 };
 
 /// A run whose figures do not count is made this often at most.
@@ -45,6 +46,23 @@ pub enum Application {
     Own,
     /// [`crate::traffic::iperf3`], for connections; UDP flows stay our own.
     Iperf3,
+    /// [`crate::traffic::anabranchd`], for a transfer; UDP flows stay our own.
+    Anabranchd {
+        /// Encrypted, with a token.
+        tls: bool,
+    },
+}
+
+impl Application {
+    /// How the command calls it, if it is not our own.
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Own => None,
+            Self::Iperf3 => Some("iperf3"),
+            Self::Anabranchd { tls: false } => Some("anabranchd"),
+            Self::Anabranchd { tls: true } => Some("anabranchd-tls"),
+        }
+    }
 }
 
 /// How to run.
@@ -106,18 +124,20 @@ impl<'a> Batch<'a> {
         mut overrides: BTreeMap<String, String>,
         options: Options,
     ) -> Result<Self, BedError> {
-        plan(&workload::expand(&loaded.scenario, 1), 1, options.source)?;
+        let expanded = workload::expand(&loaded.scenario, 1);
+        match options.application {
+            Application::Anabranchd { .. } => drop(plan_for_anabranchd(&expanded, 1, options.source)?),
+            Application::Own | Application::Iperf3 => drop(plan(&expanded, 1, options.source)?),
+        }
         if options.application == Application::Iperf3 {
             check_iperf3(&loaded.scenario)?;
         }
         // These change results without being in the scenario, so they belong to what a run is.
-        for (differs, key, value) in [
-            (options.source == CongestionSource::Native, "kernel.congestion", "native"),
-            (options.application == Application::Iperf3, "kernel.application", "iperf3"),
-        ] {
-            if differs {
-                overrides.insert(key.to_owned(), value.to_owned());
-            }
+        let native = (options.source == CongestionSource::Native).then_some("native");
+        for (key, value) in
+            [("kernel.congestion", native), ("kernel.application", options.application.name())]
+        {
+            overrides.extend(value.map(|value| (key.to_owned(), value.to_owned())));
         }
         let identity = Identity {
             scenario: loaded.scenario.name.clone(),

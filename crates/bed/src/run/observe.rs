@@ -1,6 +1,11 @@
 //! Looks at sockets, applications and emulator whenever a reading is due.
 
-use std::{collections::BTreeMap, io, os::fd::BorrowedFd};
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::BorrowedFd,
+};
 
 use anabranch_record::{
     metrics::{self, Engines},
@@ -13,9 +18,10 @@ use crate::{
     emulator::{Counters as NetworkCounters, Running, middlebox},
     host::Namespace,
     plan::Plan,
+    run::Application,
     telemetry::{
-        ConnectionMemory, ConnectionReading, DatagramReading, EndMemory, EnergySampler, LinkReading,
-        Readings, Sample, Sampler, SocketDiag, mib, sockets,
+        ConnectionMemory, ConnectionReading, DatagramReading, Elsewhere, EndMemory, EnergySampler,
+        LinkReading, Readings, Sample, Sampler, SocketDiag, mib, sockets,
     },
     traffic::{Applications, ConnectionState},
 };
@@ -25,6 +31,8 @@ pub(super) struct Observer<'a> {
     scenario: &'a Scenario,
     plan: &'a Plan,
     hosts: &'a [Namespace],
+    /// Where the sockets of the transfer are anabranchd's: at both ends of its first connection.
+    elsewhere: Option<[Elsewhere; 2]>,
     /// One per host.
     diagnosis: Vec<SocketDiag>,
     counters_before: Vec<mib::Counters>,
@@ -51,7 +59,15 @@ impl<'a> Observer<'a> {
         scenario: &'a Scenario,
         plan: &'a Plan,
         hosts: &'a [Namespace],
+        application: Application,
     ) -> Result<Self, BedError> {
+        let elsewhere = match application {
+            Application::Anabranchd { .. } => {
+                let first = &plan.connections[0];
+                Some([Elsewhere::open(&hosts[first.client])?, Elsewhere::open(&hosts[first.server])?])
+            }
+            Application::Own | Application::Iperf3 => None,
+        };
         let (mut diagnosis, mut counters_before) = (Vec::new(), Vec::new());
         for host in hosts {
             let (diag, counters) = host.enter(|| (SocketDiag::open(), mib::Counters::read()))?;
@@ -61,7 +77,7 @@ impl<'a> Observer<'a> {
         let sampler = Sampler::new(scenario, plan);
         let energy = EnergySampler::new(scenario);
         let complete = BTreeMap::new();
-        Ok(Self { scenario, plan, hosts, diagnosis, counters_before, sampler, energy, complete })
+        Ok(Self { scenario, plan, hosts, elsewhere, diagnosis, counters_before, sampler, energy, complete })
     }
 
     /// When the next reading is due, in scenario time.
@@ -78,7 +94,7 @@ impl<'a> Observer<'a> {
         if self.sampler.due().is_none_or(|due| due > now) {
             return;
         }
-        let readings = Readings {
+        let mut readings = Readings {
             connections: (0..self.plan.connections.len())
                 .map(|index| self.connection(index, applications.connections().get(index)))
                 .collect(),
@@ -93,7 +109,23 @@ impl<'a> Observer<'a> {
                 .collect(),
             ..network_readings(&counters)
         };
+        self.look_elsewhere(&mut readings.connections);
         self.sampler.take(now, &readings);
+    }
+
+    /// What the sockets of another program hold, which is all that is read of them.
+    fn look_elsewhere(&mut self, connections: &mut [ConnectionReading]) {
+        let Some(elsewhere) = &mut self.elsewhere else { return };
+        let clients: Vec<IpAddr> = self.plan.connections.iter().map(|of| of.client_addresses[0]).collect();
+        let first = &self.plan.connections[0];
+        let server = SocketAddr::new(first.server_address, first.port);
+        for (side, sockets) in elsewhere.iter_mut().enumerate() {
+            // Sockets that cannot be listed at this moment are looked at again at the next.
+            let Ok(held) = sockets.read(&clients, server) else { continue };
+            for (reading, held) in connections.iter_mut().zip(held) {
+                reading.memory[side] = Some(held);
+            }
+        }
     }
 
     fn connection(&mut self, index: usize, state: Option<&ConnectionState>) -> ConnectionReading {
@@ -158,8 +190,17 @@ impl<'a> Observer<'a> {
         self.scenario.connections.iter().filter(falls).any(which)
     }
 
-    /// Subflows of the scenario that the kernel has never opened, one sentence each.
+    /// A fact: subflows besides the first ones that another program's connections have had at once, at most.
+    pub(super) fn further_subflows(&self) -> Option<(&'static str, f64)> {
+        let [sender, _] = self.elsewhere.as_ref()?;
+        Some(("further_subflows", sender.further_subflows() as f64))
+    }
+
+    /// Subflows of the scenario that the kernel has never opened, one sentence each, as far as they are ours.
     pub(super) fn unopened(&self) -> Vec<String> {
+        if self.elsewhere.is_some() {
+            return Vec::new();
+        }
         let unopened = self.sampler.unopened();
         unopened
             .map(|(connection, subflow)| format!("{connection}: subflow {subflow} was never opened"))

@@ -1,15 +1,16 @@
-//! Who makes a run's traffic: our own applications, or iperf3 for its connections.
+//! Who makes a run's traffic: our own applications, iperf3 for its connections, or anabranchd for its transfer.
 
 use anabranch_record::model::{Figure, Measurements, Scope};
 use anabranch_scenario::model::{Protocol, Scenario};
 
-use super::{Application, attempt::Place};
+use super::{Application, anabranchd, attempt::Place};
 use crate::{
     BedError, Nanos,
     host::{Leftover, Namespace},
     plan::Plan,
     traffic::{
         Applications, Outcomes,
+        anabranchd::Anabranchd,
         iperf3::{Iperf3, Report},
     },
 };
@@ -17,14 +18,29 @@ use crate::{
 /// The applications of a run.
 pub(super) struct Senders {
     own: Applications,
-    iperf3: Option<Iperf3>,
+    other: Option<Other>,
+}
+
+/// Another program, for the connections.
+enum Other {
+    Iperf3(Iperf3),
+    Anabranchd(Anabranchd),
+}
+
+/// What another program says of a run beside its figures.
+#[derive(Default)]
+pub(super) struct Said {
+    /// By name.
+    pub(super) facts: Vec<(&'static str, f64)>,
+    /// Why the run does not count.
+    pub(super) failure: Option<String>,
 }
 
 impl Senders {
     /// Starts them.
     ///
     /// # Errors
-    /// As [`Applications::start`] and [`Iperf3::start`].
+    /// As [`Applications::start`], [`Iperf3::start`] and [`Anabranchd::start`].
     pub(super) fn start(
         plan: &Plan,
         scenario: &Scenario,
@@ -37,7 +53,7 @@ impl Senders {
         match application {
             Application::Own => {
                 let own = Applications::start(plan, scenario, hosts, zero, flag)?;
-                Ok(Self { own, iperf3: None })
+                Ok(Self { own, other: None })
             }
             Application::Iperf3 => {
                 let session = place.session.clone();
@@ -50,7 +66,17 @@ impl Senders {
                 };
                 let iperf3 = Iperf3::start(plan, scenario, hosts, zero, flag, on_child)?;
                 let own = Applications::start_datagrams(plan, scenario, hosts, zero, flag)?;
-                Ok(Self { own, iperf3: Some(iperf3) })
+                Ok(Self { own, other: Some(Other::Iperf3(iperf3)) })
+            }
+            Application::Anabranchd { tls } => {
+                let session = place.session.clone();
+                let note = move |leftover: Leftover| {
+                    // What the ledger does not take ends with us all the same.
+                    let _ = session.note(leftover);
+                };
+                let carrier = Anabranchd::start(plan, scenario, hosts, zero, flag, tls, note)?;
+                let own = Applications::start_datagrams(plan, scenario, hosts, zero, flag)?;
+                Ok(Self { own, other: Some(Other::Anabranchd(carrier)) })
             }
         }
     }
@@ -60,16 +86,35 @@ impl Senders {
         &self.own
     }
 
-    /// Ends them. What iperf3 says takes the place of figures that only our own applications know.
+    /// Ends them. What another program says takes the place of figures that only our own applications know.
     ///
     /// # Errors
-    /// [`BedError::Failed`] with iperf3's message.
-    pub(super) fn end(self, scenario: &Scenario, measured: &mut Measurements) -> Result<Outcomes, BedError> {
-        if let Some(iperf3) = self.iperf3 {
-            let reports: Vec<Report> = iperf3.finish().into_iter().collect::<Result<_, _>>()?;
-            import(scenario, reports, measured);
+    /// [`BedError::Failed`] with its message.
+    pub(super) fn end(
+        self,
+        scenario: &Scenario,
+        measured: &mut Measurements,
+    ) -> Result<(Outcomes, Said), BedError> {
+        let mut said = Said::default();
+        match self.other {
+            None => {}
+            Some(Other::Iperf3(iperf3)) => {
+                let reports: Vec<Report> = iperf3.finish().into_iter().collect::<Result<_, _>>()?;
+                import(scenario, reports, measured);
+            }
+            Some(Other::Anabranchd(carrier)) => {
+                let carried = carrier.finish()?;
+                anabranchd::import(scenario, &carried, measured);
+                said.facts.extend(anabranchd::facts(&carried));
+                said.failure = carried.failure.map(|why| format!("anabranchd: {why}"));
+            }
         }
-        Ok(self.own.stop())
+        let mut outcomes = self.own.stop();
+        if outcomes.connections.is_empty() {
+            // Nobody of ours has carried any.
+            outcomes.transfers.clear();
+        }
+        Ok((outcomes, said))
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod capture;
 mod diag;
+mod elsewhere;
 pub mod energy;
 mod host_memory;
 mod layout;
@@ -21,6 +22,7 @@ mod summary;
 mod workload;
 
 pub use diag::{SocketDiag, SocketMemory};
+pub use elsewhere::Elsewhere;
 pub use energy::EnergySampler;
 pub use memory::{ConnectionMemory, Memory};
 pub use readings::{ConnectionReading, DatagramReading, EndMemory, LinkReading, Readings};

@@ -7,6 +7,7 @@
 //! What a user may notice: data that lie in the sender's buffer when an `ftp` stops are still sent, as by every
 //! application on a kernel.
 
+pub mod anabranchd;
 mod chunks;
 mod clock;
 mod connection;
@@ -14,6 +15,7 @@ mod datagram;
 mod exchange;
 pub mod iperf3;
 mod pattern;
+mod process;
 mod relay;
 mod schedule;
 mod state;

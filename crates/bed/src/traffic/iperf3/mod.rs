@@ -5,7 +5,6 @@
 //! seconds, rounded down; of a file it sends whole blocks, and sometimes some more (its issue 768); and when its
 //! sender is done, its receiver stops reading, so that it cannot tell when the last byte arrived (its issue 382).
 
-mod process;
 mod report;
 
 use std::{
@@ -18,15 +17,19 @@ use std::{
 use anabranch_scenario::model::{Protocol, Scenario, Traffic};
 use nix::sched::{CloneFlags, setns};
 
-use self::process::Child;
 pub use self::report::{Report, Summary, Transfer};
-use super::clock::{Clock, Stop, Wake};
+use super::{
+    clock::{Clock, Stop, Wake},
+    process::{self, Child},
+};
 use crate::{
     BedError, Nanos,
     host::Namespace,
     plan::{ConnectionPlan, Plan},
 };
 
+/// How to get the programs.
+const DEBIAN: &str = "on Debian: apt-get install iperf3 mptcpize";
 const SECOND: Nanos = 1_000_000_000;
 /// How long after the scenario's end an iperf3 may exchange its results.
 const GRACE: Nanos = 10 * SECOND;
@@ -64,9 +67,9 @@ impl Iperf3 {
         interrupt: &Arc<AtomicBool>,
         on_child: impl Fn(u32) + Send + Sync + 'static,
     ) -> Result<Self, BedError> {
-        process::check("iperf3")?;
+        process::check("iperf3", DEBIAN)?;
         if scenario.connections.iter().any(|connection| connection.protocol == Protocol::Mptcp) {
-            process::check("mptcpize")?;
+            process::check("mptcpize", DEBIAN)?;
         }
         let stop = Stop::new(Clock::new(zero_ns), Arc::clone(interrupt));
         let stop = Arc::new(stop.map_err(BedError::system("making an eventfd"))?);

@@ -3,15 +3,21 @@
 use std::{
     fs,
     io::{self, ErrorKind, Read as _},
-    os::{fd::AsFd as _, unix::process::CommandExt as _},
+    os::{
+        fd::{AsFd as _, BorrowedFd},
+        unix::process::CommandExt as _,
+    },
     process::{self, Command, Stdio},
 };
 
 use nix::{
     fcntl::{FcntlArg, OFlag, fcntl},
     poll::PollFlags,
-    sys::{prctl, signal::Signal},
-    unistd,
+    sys::{
+        prctl,
+        signal::{Signal, kill},
+    },
+    unistd::{self, Pid},
 };
 
 use crate::{
@@ -19,18 +25,17 @@ use crate::{
     traffic::clock::{Stop, Wake},
 };
 
-/// Whether a program is installed.
-pub(super) fn check(program: &str) -> Result<(), BedError> {
+/// Whether a program is there; `hint` says how to get it.
+pub(super) fn check(program: &str, hint: &str) -> Result<(), BedError> {
     match Command::new(program).arg("--version").output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(program)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(program, hint)),
         Err(error) => Err(BedError::system(format!("starting {program}"))(error)),
         Ok(_) => Ok(()),
     }
 }
 
-fn missing(program: &str) -> BedError {
-    let text = format!("{program} is not installed; on Debian: apt-get install iperf3 mptcpize");
-    BedError::Unavailable(text)
+fn missing(program: &str, hint: &str) -> BedError {
+    BedError::Unavailable(format!("{program} is not installed; {hint}"))
 }
 
 /// Whether a socket of the calling thread's namespace listens on a port, of whatever address.
@@ -58,6 +63,8 @@ pub(super) fn listens(port: u16) -> io::Result<bool> {
 /// A process, killed when dropped or when the thread that started it ends.
 #[derive(Debug)]
 pub(super) struct Child {
+    /// Of the program.
+    name: String,
     process: process::Child,
     stdout: Vec<u8>,
 }
@@ -84,10 +91,10 @@ impl Child {
             builder.pre_exec(die_with_parent);
         }
         let process = builder.spawn().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => missing(&command[0]),
+            ErrorKind::NotFound => BedError::Unavailable(format!("{} is not there any more", command[0])),
             _ => BedError::system(format!("starting {}", command[0]))(error),
         })?;
-        let this = Self { process, stdout: Vec::new() };
+        let this = Self { name: command[0].clone(), process, stdout: Vec::new() };
         if let Some(stdout) = &this.process.stdout {
             fcntl(stdout, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))
                 .map_err(io::Error::from)
@@ -101,24 +108,45 @@ impl Child {
     }
 
     pub(super) fn has_ended(&mut self) -> Result<bool, BedError> {
-        let status = self.process.try_wait().map_err(BedError::system("waiting for iperf3"))?;
+        let status =
+            self.process.try_wait().map_err(BedError::system(format!("waiting for {}", self.name)))?;
         Ok(status.is_some())
+    }
+
+    /// What it has written by now, as far as it was read.
+    pub(super) fn written(&self) -> &[u8] {
+        &self.stdout
+    }
+
+    /// Reads what it writes, and returns whether that has come to its end.
+    pub(super) fn read_what_is_there(&mut self) -> Result<bool, BedError> {
+        match self.process.stdout.as_mut().expect("it was piped").read_to_end(&mut self.stdout) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(BedError::system(format!("reading from {}", self.name))(error)),
+        }
+    }
+
+    /// Where [`read_what_is_there`](Self::read_what_is_there) reads.
+    pub(super) fn stdout(&self) -> BorrowedFd<'_> {
+        self.process.stdout.as_ref().expect("it was piped").as_fd()
+    }
+
+    /// Asks it to end by itself.
+    pub(super) fn interrupt(&self) {
+        // It fails only for a process that has ended, which is what is wanted.
+        let _ = kill(Pid::from_raw(self.process.id() as i32), Signal::SIGINT);
     }
 
     /// Reads what it writes until it ends: [`Wake::Ready`], or as long as [`Stop::wait_for`] would wait.
     pub(super) fn read_to_end(&mut self, stop: &Stop, until: Nanos) -> Result<Wake, BedError> {
-        let stdout = self.process.stdout.as_mut().expect("it was piped");
-        loop {
-            match stdout.read_to_end(&mut self.stdout) {
-                Ok(_) => return Ok(Wake::Ready),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => return Err(BedError::system("reading from iperf3")(error)),
-            }
-            let wake = stop.wait_for(stdout.as_fd(), PollFlags::POLLIN, Some(until));
+        while !self.read_what_is_there()? {
+            let wake = stop.wait_for(self.stdout(), PollFlags::POLLIN, Some(until));
             if wake != Wake::Ready {
                 return Ok(wake);
             }
         }
+        Ok(Wake::Ready)
     }
 
     /// What it wrote to its two outputs. Ends it if it still runs.
@@ -126,7 +154,9 @@ impl Child {
         self.end();
         let mut errors = Vec::new();
         if let Some(mut stderr) = self.process.stderr.take() {
-            stderr.read_to_end(&mut errors).map_err(BedError::system("reading from iperf3"))?;
+            stderr
+                .read_to_end(&mut errors)
+                .map_err(BedError::system(format!("reading from {}", self.name)))?;
         }
         Ok((std::mem::take(&mut self.stdout), String::from_utf8_lossy(&errors).trim().to_owned()))
     }
