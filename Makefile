@@ -50,6 +50,10 @@ agent-slim: ## build the agent alone, static and small: target/<this machine>/sl
 	RUSTFLAGS="-C target-feature=+crt-static" cargo build --profile slim -p anabranch-device \
 		--no-default-features --features agent --target $$(rustc -vV | sed -n 's/^host: //p')
 
+.PHONY: agent-measure
+agent-measure: bed ## measure the agent on the test bed; write tables into docs/agent.md; ten minutes of real time, as root
+	cargo test -p anabranch-device --test agent_handover --test agent_gains -- --ignored --nocapture --test-threads=1
+
 .PHONY: test
 test: setup ## run every test this machine can run; the others are skipped by name
 	.ci/test-linux

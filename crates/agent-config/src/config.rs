@@ -515,6 +515,33 @@ mod tests {
     }
 
     #[test]
+    fn probes_and_keepalives_come_once_a_second_at_most() {
+        let with = |line: &str| {
+            let text =
+                format!("[[interface]]\nname = \"c1\"\n{line}\n[[connection]]\npolicy = \"fullmesh\"\n");
+            let config = Config::parse(&text, "agent.toml").map_err(|error| error.to_string())?;
+            Ok::<_, String>((config.bpf, config.interfaces[0].keepalive, config.interfaces[0].probe))
+        };
+        let to = "192.0.2.1:443".parse().unwrap();
+        assert_eq!(with(""), Ok((true, None, None)));
+        assert_eq!(with("keepalive = \"2 min\""), Ok((true, Some(120_000_000_000), None)));
+        let probe = Some(ProbeRule { to, every: 30_000_000_000 });
+        assert_eq!(with("probe = { to = \"192.0.2.1:443\" }"), Ok((true, None, probe)));
+        let refused = |line| with(line).unwrap_err();
+        assert_eq!(
+            refused("keepalive = \"20 ms\""),
+            "agent.toml:1:1: `keepalive` is \"20 ms\", expected \"1 s\" or more"
+        );
+        assert_eq!(
+            refused("probe = { to = \"192.0.2.1:443\", every = \"0 s\" }"),
+            "agent.toml:1:1: `probe.every` is \"0 s\", expected \"1 s\" or more"
+        );
+        assert!(
+            refused("probe = { to = \"192.0.2.1\" }").starts_with("agent.toml:3:16: invalid socket address")
+        );
+    }
+
+    #[test]
     fn a_configuration_that_does_nothing_is_refused() {
         let said = |text| Config::parse(text, "agent.toml").unwrap_err().to_string();
         assert!(said("").contains("no [[connection]] with a policy"));

@@ -162,7 +162,6 @@ fn after_50_flaps_every_subflow_is_there_again_and_every_byte() {
         let bytes = stream.finish();
         assert!(bytes >= FLAPS * 2_000, "{bytes}");
     });
-    assert_eq!(lab.client.mib("MPTcpExt", "MPJoinSynTx"), 1 + FLAPS, "none was tried in vain");
     assert_eq!(lab.server.mib("MPTcpExt", "MPJoinAckRx"), 1 + FLAPS);
 }
 

@@ -48,7 +48,7 @@ pub enum KernelError {
         max: u32,
     },
     /// The process may not load BPF programs.
-    #[error("loading a congestion control needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")]
+    #[error("loading BPF programs needs root, or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN")]
     NotPermitted,
     /// The kernel does not describe its types.
     #[error("the kernel has no BTF (/sys/kernel/btf/vmlinux); it must be built with CONFIG_DEBUG_INFO_BTF")]

@@ -6,7 +6,7 @@ use anabranch_netlink::{
     NetlinkError,
     mptcp::{Endpoint, EndpointFlags, Token},
 };
-use anabranch_policy::paths::{Action, DEAD, Decision, Nanos, State};
+use anabranch_policy::paths::{Action, CAP_REACHED, DEAD, Decision, Nanos, State};
 
 use super::{
     log::Line,
@@ -120,6 +120,13 @@ impl Agent<'_> {
             Action::Close => {
                 let mut is_done = false;
                 for subflow in &pair.subflows {
+                    // What lies in its queue would be sent before it is closed in order: more than a cap allows.
+                    if decision.reason.code == CAP_REACHED
+                        && self.diag.abort(*subflow, pair.interface).is_ok()
+                    {
+                        is_done = true;
+                        continue;
+                    }
                     match self.manager.destroy_subflow(token, *subflow) {
                         Ok(()) => is_done = true,
                         Err(error) if error.errno() == Some(libc::ESRCH) => {}

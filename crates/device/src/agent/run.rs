@@ -85,7 +85,7 @@ pub(super) struct Agent<'a> {
     config: &'a Config,
     log: Log,
     pub(super) manager: PathManager,
-    diag: SocketDiag,
+    pub(super) diag: SocketDiag,
     events: mptcp::Events,
     changes: rtnetlink::Events,
     pub(super) timeouts: Timeouts,

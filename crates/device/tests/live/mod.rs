@@ -4,8 +4,10 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod agent;
+pub mod bed;
 #[path = "../../../netlink/tests/common/mod.rs"]
 pub mod common;
+pub mod measured;
 pub mod stream;
 
 use std::{

@@ -10,6 +10,7 @@
 //!   each.
 //! - The two lists of one call are not of one moment: a subflow may be listed whose connection was not.
 
+mod abort;
 mod connection;
 mod memory;
 mod subflow;

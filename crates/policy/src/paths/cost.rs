@@ -12,6 +12,9 @@
 use super::reopen::{Backoff, Reopen, close_dead};
 use super::{Action, Decision, Nanos, Observation, PathManager, State, priority, sooner};
 
+/// Why a path is closed, or made a backup, that has carried what it may: whoever carries that out lets it send no more.
+pub const CAP_REACHED: &str = "cap-reached";
+
 /// Shortest and longest distance of two looks at a path with a cap.
 const LOOK_MIN: Nanos = 1_000_000;
 const LOOK_MAX: Nanos = 1_000_000_000;
@@ -83,11 +86,11 @@ impl PathManager for Cost {
             }
             if is_full && self.hard {
                 if of.state != State::Closed && seen.may_join {
-                    decisions.push(Decision::new(path, Action::Close, "cap-reached", &numbers));
+                    decisions.push(Decision::new(path, Action::Close, CAP_REACHED, &numbers));
                 }
                 continue;
             }
-            let code = if is_full { "cap-reached" } else { "within-cap" };
+            let code = if is_full { CAP_REACHED } else { "within-cap" };
             priority::set(seen, path, of.spare || is_full, code, &numbers, decisions);
             close_dead(seen, path, self.dead_after, decisions);
             look_at = sooner(look_at, self.reopen.look(seen, path, decisions));

@@ -30,6 +30,7 @@ mod testing;
 mod tests;
 
 pub use crate::Reason;
+pub use cost::CAP_REACHED;
 pub use observation::{Action, Decision, Observation, Path, State};
 pub use registry::{PATH_MANAGERS, Param, ParamUnit, PathManagerInfo, find};
 pub use reopen::DEAD;
