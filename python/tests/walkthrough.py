@@ -8,7 +8,7 @@ Fenced blocks of a page mean, by their language:
   ``, continued`` after the name, appends to it.
 - other ``python``: code that is entered after the page's earlier code; a block without a language after it is
   what it prints.
-- ``sh``: not followed, for what a test cannot do.
+- ``sh``: not followed, for what a test cannot do, such as what needs root.
 
 In what is printed a line ``...`` stands for any number of lines. The keys of run folders, which change with
 the sources of the engine, and spaces at the ends of lines do not count.

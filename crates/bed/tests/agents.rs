@@ -175,22 +175,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The program, if it has been built.
-fn daemon() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_BIN_EXE_anabranch-bed")).with_file_name("anabranchd");
-    let named = std::env::var_os("ANABRANCHD").map(PathBuf::from);
-    named.into_iter().chain([beside]).find(|file| file.is_file())
-}
-
 #[test]
 fn both_engines_take_the_same_decisions_for_the_same_reasons_at_the_same_times() {
     const TEST: &str = "both_engines_take_the_same_decisions_for_the_same_reasons_at_the_same_times";
-    let Some(daemon) = daemon() else {
-        return common::skip_for(TEST, "anabranchd has not been built", "cargo build -p anabranch-device");
-    };
-    if common::skip(TEST) {
-        return;
-    }
+    let Some(daemon) = common::daemon(TEST) else { return };
     let out = tempfile::tempdir().expect("a folder");
     let log = on_kernel(out.path(), &daemon);
     let simulated = looks(in_simulator(&scenario(&[])));

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write as _},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -33,6 +34,15 @@ enum Verb {
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
+    },
+    /// Write this machine's links as a scenario, from what its subflows tell while they carry data.
+    Record {
+        /// The scenario file.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// How long; Ctrl-C ends it before.
+        #[arg(long, value_name = "TIME", default_value = "60s", value_parser = path::duration_ns)]
+        duration: u64,
     },
     /// Say what the agent has decided for a connection lately, and why.
     Why {
@@ -68,6 +78,11 @@ pub(crate) fn dispatch(arguments: Arguments) -> Result<ExitCode, DeviceError> {
             }
         }
         Verb::Watch { json } => path::watch(|told| write(told, json))?,
+        Verb::Record { output, duration } => {
+            for line in path::record(&output, duration)? {
+                print(&line);
+            }
+        }
         Verb::Why { token } => print(agent::why(token)?.trim_end()),
         Verb::Add(change) => print(&path::add(change.token, &Words::read(&change.words)?)?.to_string()),
         Verb::Del(change) => print(&path::delete(change.token, &Words::read(&change.words)?)?.to_string()),

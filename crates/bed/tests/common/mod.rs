@@ -11,6 +11,7 @@ use std::{
     io::{Read as _, Write as _},
     net::IpAddr,
     os::fd::{AsFd as _, OwnedFd},
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -69,6 +70,20 @@ pub fn skip_for(test: &str, why: &str, enable: &str) {
     // In one piece, for other tests write too.
     let line = format!("SKIPPED: {test}: {why}; enable with: {enable}\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
+}
+
+/// The command for devices, where the machine can be a test bed; `None` if the test is to be skipped.
+///
+/// # Panics
+/// As [`skip`].
+pub fn daemon(test: &str) -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_BIN_EXE_anabranch-bed")).with_file_name("anabranchd");
+    let named = std::env::var_os("ANABRANCHD").map(PathBuf::from);
+    let found = named.into_iter().chain([beside]).find(|file| file.is_file());
+    if found.is_none() {
+        skip_for(test, "anabranchd has not been built", "cargo build -p anabranch-device");
+    }
+    found.filter(|_| !skip(test))
 }
 
 /// The host as a test bed; tests wait for one another.

@@ -5,11 +5,13 @@
 //! ended).
 
 mod change;
+mod record;
 mod show;
 mod watch;
 mod words;
 
 pub use change::{Done, add, delete, prioritise};
+pub use record::{duration_ns, record};
 pub use show::{ConnectionShown, EndpointShown, LimitsShown, Shown, SubflowShown, show};
 pub use watch::{Told, watch};
 pub use words::Words;

@@ -1,0 +1,115 @@
+//! `anabranchd path record` on links that are known: the bed's.
+
+mod common;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use anabranch_scenario::{
+    load_path,
+    model::{Change, ChangeTarget, Loss, Scenario, Wire},
+};
+use anabranch_sim::Control;
+
+/// 8 Mbit/s, 44 ms and 0.1 % of loss; 3 Mbit/s and 84 ms, and 1.2 Mbit/s after six seconds.
+const LINKS: &str = r#"
+name = "known"
+duration = "11 s"
+node = [{ names = ["phone", "access", "mast", "server"] }]
+link = [
+  { name = "wifi", between = ["phone", "access"], rate = "8 Mbit/s", delay = "20 ms", queue = "60 packets", loss = "0.1 %" },
+  { name = "cellular", between = ["phone", "mast"], rate = "3 Mbit/s", delay = "40 ms", queue = "40 packets" },
+  { name = "line", between = ["access", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" },
+  { name = "core", between = ["mast", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" },
+]
+change = [{ link = "cellular", at = "6 s", rate = "1.2 Mbit/s" }]
+transport = { profile = "linux" }
+
+[[connection]]
+name = "upload"
+from = "phone"
+to = "server"
+protocol = "mptcp"
+congestion = "cubic"
+subflow = [{ name = "wifi", via = ["access"] }, { name = "cellular", via = ["mast"] }]
+"#;
+
+/// Records ten seconds of the phone's links while they carry an upload.
+fn recorded(folder: &Path, daemon: &Path) -> Scenario {
+    let file = folder.join("known.toml");
+    fs::write(&file, LINKS).expect("the folder is writable");
+    let bed = Command::new(env!("CARGO_BIN_EXE_anabranch-bed"))
+        .args(["run", "--native-congestion", "--out"])
+        .args([&folder.join("runs"), &file])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let begun = Path::new("/run/netns/anabranch-phone");
+    for _ in 0..500 {
+        if begun.exists() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let out = folder.join("recorded.toml");
+    let record = Command::new("ip")
+        .args(["netns", "exec", "anabranch-phone"])
+        .arg(daemon)
+        .args(["path", "record", "--duration", "10s", "-o"])
+        .arg(&out)
+        .output()
+        .expect("it starts");
+    let bed = bed.wait_with_output().expect("it ends");
+    assert!(bed.status.success(), "{}", String::from_utf8_lossy(&bed.stderr));
+    assert!(record.status.success(), "{}", String::from_utf8_lossy(&record.stderr));
+    let said = String::from_utf8_lossy(&record.stdout);
+    assert_eq!(said.lines().count(), 2, "a line per interface: {said}");
+    let loaded = load_path(&out, &[]);
+    let text = fs::read_to_string(&out).expect("it was written");
+    loaded.unwrap_or_else(|error| panic!("{error}\n{text}")).scenario
+}
+
+fn forward(scenario: &Scenario, name: &str) -> Wire {
+    scenario.links.iter().find(|link| link.name == name).expect("every interface has a link").forward
+}
+
+fn within(value: f64, low: f64, high: f64, what: &str) {
+    assert!((low..=high).contains(&value), "{what}: {value}, expected {low} to {high}");
+}
+
+#[test]
+fn known_links_are_recorded_within_the_stated_tolerances_and_the_simulator_runs_the_record() {
+    const TEST: &str =
+        "known_links_are_recorded_within_the_stated_tolerances_and_the_simulator_runs_the_record";
+    let Some(daemon) = common::daemon(TEST) else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = recorded(folder.path(), &daemon);
+    let (wifi, cellular) = (forward(&scenario, "if0"), forward(&scenario, "if1"));
+    // A tenth: slow start, back-offs after losses, and the first and last seconds.
+    within(wifi.rate_bps as f64 / 1e6, 7.2, 8.2, "Mbit/s of wifi");
+    within(cellular.rate_bps as f64 / 1e6, 2.7, 3.1, "Mbit/s of cellular");
+    // The least round trip has a full segment's serialisation in it (1500 B: 1.5 and 4 ms), and the machine's own delays.
+    within(2.0 * wifi.delay as f64 / 1e6, 44.0, 49.0, "ms of wifi");
+    within(2.0 * cellular.delay as f64 / 1e6, 84.0, 92.0, "ms of cellular");
+    let Loss::Bernoulli(loss) = wifi.loss else { panic!("wifi loses: {:?}", wifi.loss) };
+    // 0.1 % at random, and what the queue drops when a window fills it, which a record cannot tell apart: below one in fifty.
+    within(loss, 0.000_3, 0.02, "loss of wifi");
+    let of_cellular = |change: &&Change| match change.target {
+        ChangeTarget::Link { link, .. } => scenario.links[link].name == "if1" && change.rate_bps.is_some(),
+        ChangeTarget::Medium(_) => false,
+    };
+    let change = scenario.changes.iter().find(of_cellular).expect("cellular became slow");
+    // Windows are whole seconds of the record, which began up to a second before the run; one that is half before the
+    // change may be counted with either.
+    within(change.at as f64 / 1e9, 5.0, 8.0, "seconds until the change");
+    within(change.rate_bps.expect("it was found by that") as f64 / 1e6, 1.0, 1.4, "Mbit/s after the change");
+    let run = anabranch_sim::run(&scenario, 1, &Control::default()).expect("it runs");
+    let goodput = run.summary.figures.iter().find(|figure| figure.metric == "goodput_bps").expect("a figure");
+    within(goodput.value / 1e6, 6.0, 11.0, "Mbit/s in the simulator");
+}
