@@ -112,7 +112,7 @@ def test_the_shorter_plan_judges_a_claim(one: OnKernel) -> None:
 
 def test_mpcoa_runs_pcdc_with_the_subflows_of_the_paper() -> None:
     (mpcoa,) = (one for one in ON_KERNEL if one.paper.name == "mpcoa")
-    backups = {}
+    backups: dict[tuple[str, str], set[str]] = {}
     for planned in mpcoa.plan(False):
         kind, site, manager, congestion, _buffer = planned.cell
         assert (kind, site) == ("buffer", "srl-hu")
