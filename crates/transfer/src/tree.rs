@@ -230,11 +230,12 @@ impl Tree {
 
     /// The subtree with exactly these grains, if they are one.
     pub(crate) fn subtree(&self, grains: &Range<u64>) -> Option<Subtree> {
-        let width = grains.end.checked_sub(grains.start).filter(|width| *width > 0)?.next_power_of_two();
+        if grains.is_empty() || grains.end > self.count {
+            return None;
+        }
+        let width = (grains.end - grains.start).next_power_of_two();
         let level = width.trailing_zeros();
-        let is_one = grains.start.is_multiple_of(width)
-            && grains.end <= self.count
-            && grains.end == self.end_of(grains.start, level);
+        let is_one = grains.start.is_multiple_of(width) && grains.end == self.end_of(grains.start, level);
         is_one.then_some(Subtree { first: grains.start, level })
     }
 }
@@ -329,7 +330,7 @@ mod tests {
         for (grains, level) in [(0..1, 0), (4..8, 2), (8..11, 2), (10..11, 0), (0..11, 4)] {
             assert_eq!(tree.subtree(&grains).map(|subtree| subtree.level), Some(level), "{grains:?}");
         }
-        for grains in [3..3, 1..3, 0..3, 8..10, 10..12] {
+        for grains in [3..3, 1..3, 0..3, 8..10, 10..12, 0..u64::MAX, u64::MAX - 1..u64::MAX] {
             let is_one = tree.subtree(&grains).is_some();
             assert_eq!(is_one, grains == (8..10), "{grains:?}");
         }
