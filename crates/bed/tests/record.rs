@@ -50,9 +50,13 @@ fn recorded(folder: &Path, daemon: &Path) -> Scenario {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let begun = Path::new("/run/netns/anabranch-phone");
+    let is_up = || {
+        let shown =
+            Command::new("ip").args(["-n", "anabranch-phone", "link", "show", "dev", "if1", "up"]).output();
+        shown.is_ok_and(|shown| shown.status.success() && !shown.stdout.is_empty())
+    };
     for _ in 0..500 {
-        if begun.exists() {
+        if is_up() {
             break;
         }
         thread::sleep(Duration::from_millis(20));
