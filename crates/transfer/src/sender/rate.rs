@@ -8,6 +8,10 @@ const CHUNK_TIME: Duration = Duration::from_millis(250);
 const WINDOW_TIME: Duration = Duration::from_secs(2);
 /// Before a rate is known so many bytes, and as much again as has arrived.
 const WINDOW_START_BYTES: u64 = 256 << 10;
+/// So much lies in the socket unsent at most, counted in time: what a slow path has claimed too early holds the end of a file.
+const UNSENT_TIME: Duration = Duration::from_millis(50);
+/// And in bytes, least, and before a rate is known.
+const UNSENT_BYTES: (u32, u32) = (32 << 10, 128 << 10);
 /// A rate is reckoned over so long at least.
 const PERIOD: Duration = Duration::from_millis(200);
 /// Largest chunk that is made, in bytes: its answer tells the sender, too, that there is room again, which matters at gigabits per second.
@@ -52,6 +56,13 @@ impl Rate {
         (bytes / u64::from(grain_bytes)).max(1)
     }
 
+    /// Bytes that may lie in the socket without having been sent.
+    pub(super) fn unsent_bytes(&self) -> u32 {
+        let (least, start) = UNSENT_BYTES;
+        let bytes = self.in_time(UNSENT_TIME).unwrap_or(u64::from(start) + self.bytes);
+        u32::try_from(bytes).unwrap_or(u32::MAX).max(least)
+    }
+
     /// Bytes that may be under way.
     pub(super) fn window_bytes(&self) -> u64 {
         self.in_time(WINDOW_TIME)
@@ -81,6 +92,19 @@ mod tests {
         assert_eq!(rate.chunk_grains(64 << 20), 1, "a grain at least");
         rate.arrived(1 << 30, start + Duration::from_secs(2));
         assert_eq!(rate.chunk_grains(16 << 10), 16, "256 KiB at most");
+    }
+
+    #[test]
+    fn a_socket_holds_a_twentieth_of_a_second_unsent_and_32_kib_at_least() {
+        let start = clock::now();
+        let mut rate = Rate::new(start);
+        assert_eq!(rate.unsent_bytes(), 128 << 10, "no rate yet");
+        rate.arrived(1 << 20, start + Duration::from_secs(1));
+        assert_eq!(rate.unsent_bytes(), (1 << 20) / 20);
+        for second in 2..9 {
+            rate.arrived(1 << 10, start + Duration::from_secs(second));
+        }
+        assert_eq!(rate.unsent_bytes(), 32 << 10);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use socket2::SockRef;
+
 use super::{
     Sender,
     outcome::Standing,
@@ -208,6 +210,8 @@ struct Connection<'a> {
     /// Bytes of chunks that wait for an answer.
     under_way_bytes: u64,
     rate: Rate,
+    /// What the socket was told to hold unsent at most.
+    unsent_bytes: Option<u32>,
     heard_at: Instant,
     /// When a frame that wants an answer was sent last.
     asked_at: Instant,
@@ -229,6 +233,7 @@ impl<'a> Connection<'a> {
             answer_bytes: 0,
             under_way_bytes: 0,
             rate: Rate::new(now),
+            unsent_bytes: None,
             heard_at: now,
             asked_at: now,
             greeted_at: now,
@@ -237,6 +242,7 @@ impl<'a> Connection<'a> {
     }
 
     fn run(&mut self) -> Result<(), Trouble> {
+        self.bound_unsent();
         loop {
             while self.channel.is_readable(Duration::ZERO)? {
                 self.hear()?;
@@ -265,6 +271,16 @@ impl<'a> Connection<'a> {
             };
             self.asked_at = clock::now();
             outcome?;
+        }
+    }
+
+    /// Tells the socket how much to hold unsent, if that has changed by a quarter or more. Where the kernel cannot (older ones, for
+    /// Multipath TCP), a path claims earlier.
+    fn bound_unsent(&mut self) {
+        let wanted = self.rate.unsent_bytes();
+        if self.unsent_bytes.is_none_or(|set| set.abs_diff(wanted) > set / 4) {
+            let _ = SockRef::from(self.channel.socket()).set_tcp_notsent_lowat(wanted);
+            self.unsent_bytes = Some(wanted);
         }
     }
 
@@ -473,6 +489,7 @@ impl<'a> Connection<'a> {
         };
         let bytes = u64::from(arrived.bytes);
         self.rate.arrived(bytes, self.heard_at);
+        self.bound_unsent();
         self.plan.arrived(self.worker.number, arrived.file, grains, bytes);
         Ok(())
     }
