@@ -163,6 +163,9 @@ fn measure(part: &str, death: Death, all: &[Who]) {
             let gaps: Vec<u64> = found.iter().map(|(gap, _)| *gap).collect();
             let backs: Vec<u64> = found.iter().filter_map(|(_, back)| *back).collect();
             let (median, worst) = median_and_worst(&gaps);
+            std::io::stdout()
+                .write_all(format!("{}: {gaps:?} ms\n", who.name()).as_bytes())
+                .expect("stdout is open");
             let back = match backs.is_empty() {
                 true => "not measured".to_owned(),
                 false => {
