@@ -40,7 +40,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from
 /// What waits for an answer.
 enum Unanswered {
     Offer { file: u32, grains: u64 },
-    Chunk { place: Place, grains: Range<u64> },
+    Chunk { place: Place, grains: Range<u64>, written: Instant },
     Finish { file: u32, grains: u64 },
 }
 
@@ -395,7 +395,7 @@ impl<'a> Connection<'a> {
         };
         self.piece = piece;
         outcome?;
-        self.await_answer(Unanswered::Chunk { place, grains });
+        self.await_answer(Unanswered::Chunk { place, grains, written: clock::now() });
         Ok(())
     }
 
@@ -484,11 +484,11 @@ impl<'a> Connection<'a> {
     fn told_of_arrival(&mut self, arrived: Place) -> Result<(), Broken> {
         let answered =
             self.answered(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
-        let Some(Unanswered::Chunk { grains, .. }) = answered else {
+        let Some(Unanswered::Chunk { grains, written, .. }) = answered else {
             return Err(malformed("a chunk has arrived that was not sent"));
         };
         let bytes = u64::from(arrived.bytes);
-        self.rate.arrived(bytes, self.heard_at);
+        self.rate.arrived(bytes, written, self.heard_at);
         self.bound_unsent();
         self.plan.arrived(self.worker.number, arrived.file, grains, bytes);
         Ok(())
