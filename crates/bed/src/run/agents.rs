@@ -2,23 +2,18 @@
 //! the last reading. Their configurations and their logs go into the run folder.
 
 use std::{
-    env,
+    ffi::OsString,
     io::{self, BufRead as _, BufReader, Read as _},
-    os::unix::process::CommandExt as _,
-    path::{Path, PathBuf},
-    process::{Child, ChildStdout, Command, Stdio},
+    process::{Child, ChildStdout, Command},
     sync::mpsc::{self, Receiver},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use nix::{
-    sys::{
-        prctl,
-        signal::{Signal, kill},
-    },
+    sys::signal::{Signal, kill},
     time::ClockId,
-    unistd::{self, Pid},
+    unistd::Pid,
 };
 use serde_json::{Map, Value};
 
@@ -27,10 +22,9 @@ use crate::{
     BedError, Nanos, clock,
     host::{Leftover, Namespace},
     plan::{Host, Plan},
+    traffic::{anabranchd, child_command},
 };
 
-/// Names the program, if it is not beside this one.
-const PROGRAM: &str = "ANABRANCHD";
 /// How long an agent may take until it has begun, and to its end after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -72,7 +66,7 @@ impl Agents {
         if plan.agents.is_empty() {
             return Ok(this);
         }
-        let program = program()?;
+        let program = anabranchd::program()?;
         for agent in &plan.agents {
             let name = &plan.hosts[agent.host].name;
             let file = place.scratch.join(format!("agent-{name}.running.toml"));
@@ -80,10 +74,12 @@ impl Agents {
                 .map_err(BedError::system(format!("writing {}", file.display())))?;
             let (begun, wait) = mpsc::channel();
             let namespace = hosts[agent.host].handle()?;
-            let command = [program.clone(), "agent".into(), "--json".into(), "--config".into(), file.clone()];
+            let arguments =
+                ["agent", "--json", "--config"].map(OsString::from).into_iter().chain([file.clone().into()]);
+            let command = child_command(&program, arguments);
             let work = move || {
                 namespace.move_this_thread().map_err(io::Error::other)?;
-                follow(&command, &begun)
+                follow(command, &begun)
             };
             let thread = thread::Builder::new().name("agent".to_owned()).spawn(work);
             let thread = thread.map_err(BedError::system("starting a thread for an agent"))?;
@@ -92,7 +88,7 @@ impl Agents {
                 Some(pid) => this.running.push(Running { host: agent.host, pid, thread: Some(thread) }),
                 None => {
                     let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                    let ended = ended.map_err(BedError::system(format!("starting {}", program.display())))?;
+                    let ended = ended.map_err(BedError::system(format!("starting {program}")))?;
                     let said = ended.errors.trim();
                     return Err(BedError::Failed(format!("the agent of node {name} does not begin: {said}")));
                 }
@@ -177,27 +173,8 @@ enum Told {
 }
 
 /// Runs an agent to its end; the kernel ends it when this thread ends.
-fn follow(command: &[PathBuf], begun: &mpsc::Sender<Told>) -> io::Result<Ended> {
-    let parent = unistd::getpid();
-    let die_with_parent = move || {
-        prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // If the parent has died before that, nobody will send the signal.
-        if unistd::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
-    };
-    let mut builder = Command::new(&command[0]);
-    // A group of its own, so that an interrupt from the terminal leaves it to us to end it.
-    builder
-        .args(&command[1..])
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    #[allow(unsafe_code)]
-    // SAFETY: two system calls that are safe between fork and exec, and no allocation.
-    unsafe {
-        builder.pre_exec(die_with_parent);
-    }
-    let mut child: Child = builder.spawn()?;
+fn follow(mut command: Command, begun: &mpsc::Sender<Told>) -> io::Result<Ended> {
+    let mut child: Child = command.spawn()?;
     // Nobody listens any more if the start was given up.
     let _ = begun.send(Told::Process(child.id()));
     let output: ChildStdout = child.stdout.take().expect("it is a pipe");
@@ -212,27 +189,6 @@ fn follow(command: &[PathBuf], begun: &mpsc::Sender<Told>) -> io::Result<Ended> 
     child.stderr.take().expect("it is a pipe").read_to_string(&mut errors)?;
     let is_success = child.wait()?.success();
     Ok(Ended { lines, errors, is_success })
-}
-
-/// The program: named by the environment, or beside this one (a test lies one folder deeper).
-fn program() -> Result<PathBuf, BedError> {
-    if let Some(named) = env::var_os(PROGRAM) {
-        let named = PathBuf::from(named);
-        return if named.is_file() {
-            Ok(named)
-        } else {
-            Err(BedError::Unavailable(format!("{PROGRAM}={}: there is no such program", named.display())))
-        };
-    }
-    let own = env::current_exe().map_err(BedError::system("finding this program"))?;
-    let found = own.ancestors().skip(1).take(2).map(|folder: &Path| folder.join("anabranchd"));
-    found.into_iter().find(|file| file.is_file()).ok_or_else(|| {
-        let folder = own.parent().unwrap_or(Path::new("/")).display();
-        BedError::Unavailable(format!(
-            "a node of the scenario has an agent, and there is no anabranchd in {folder}; build it with `make device`, or set \
-             {PROGRAM} to its path"
-        ))
-    })
 }
 
 /// A line of an agent's log with the scenario's time in `t_ms` in the place of `at_ms`, and the name of the link it is about in `link`.

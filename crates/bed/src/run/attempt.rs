@@ -7,9 +7,8 @@ use anabranch_record::model::{Environment, Measurements};
 use anabranch_scenario::{model::Scenario, workload};
 
 use super::{
-    Application, Options, agents::Agents, carriers::Carriers, director::Director, joins::Joiner,
-    kernel_release, latencies, observe::Observer, relays, senders::Senders, transfers,
-    validity::lateness_bound,
+    Application, Options, agents::Agents, carriers, director, joins::Joiner, kernel_release, latencies,
+    observe::Observer, relays, senders::Senders, timeline::Timeline, transfers, validity::lateness_bound,
 };
 use crate::{
     BedError, Nanos, clock,
@@ -63,16 +62,16 @@ pub(super) fn run(
     let network = emulate(scenario, seed, &plan, &lab, tap)?.start(zero)?;
     let joiner = Joiner::start(&plan, &lab.hosts)?;
     let senders = Senders::start(&plan, scenario, &lab.hosts, zero, options.application, place)?;
-    let director = Director::start(&plan, &lab.hosts, zero)?;
-    let carriers = Carriers::start(&plan, &lab, zero)?;
+    let director = director::start(&plan, &lab.hosts, zero)?;
+    let carriers = carriers::start(&plan, &lab, zero)?;
     let mut observer = Observer::new(scenario, &plan, &lab.hosts, options.application)?;
     while let Some(due) = observer.due() {
         pause_until(zero + due, place.interrupt)?;
         observer.look(clock::monotonic() - zero, senders.applications(), &network);
         tell(due);
     }
-    let events_late = director.map(Director::end).transpose()?;
-    let carriers_late = carriers.map(Carriers::end).transpose()?;
+    let events_late = director.map(Timeline::end).transpose()?;
+    let carriers_late = carriers.map(Timeline::end).transpose()?;
     let refused_joins = joiner.end()?;
     let agents = agents.end(&plan, zero)?;
     let verdict = observer.judge()?;

@@ -11,6 +11,7 @@ mod latencies;
 mod observe;
 mod relays;
 mod senders;
+mod timeline;
 mod transfers;
 pub mod validity;
 

@@ -1,7 +1,7 @@
 //! A transfer carried by the commands `anabranchd send` and `anabranchd receive`, as a user starts them, in the namespaces of its ends.
 //!
-//! It begins when the sender is started and is complete when the receiver says that the file has its name: hashing, opening connections
-//! and the receiver's second reading are part of it. Files lie in memory (`/dev/shm`), so that no disk is. The commands' sockets have the
+//! It begins when the sender is started and is complete when the receiver says that the file has its name: opening connections and
+//! making the file permanent are part of it. Files lie in memory (`/dev/shm`), so that no disk is. The commands' sockets have the
 //! namespace's limits of buffers, and our congestion control as the namespace's default.
 
 use std::{
@@ -176,7 +176,11 @@ impl Drop for Anabranchd {
 }
 
 /// Where the program is.
-fn program() -> Result<String, BedError> {
+/// Where the program is.
+///
+/// # Errors
+/// [`BedError::Unavailable`] without it.
+pub(crate) fn program() -> Result<String, BedError> {
     let beside = || {
         let path = env::current_exe().ok()?.with_file_name(PROGRAM);
         path.exists().then(|| path.display().to_string())

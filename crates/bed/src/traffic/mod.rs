@@ -31,6 +31,7 @@ use anabranch_link::Streams;
 use anabranch_scenario::model::{Scenario, Traffic};
 
 use self::clock::{Clock, Stop};
+pub(crate) use self::process::child_command;
 pub use self::{
     chunks::TransferOutcome,
     relay::RelayOutcome,

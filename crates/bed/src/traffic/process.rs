@@ -1,6 +1,7 @@
 //! Child processes that cannot outlive us, and what they write.
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{self, ErrorKind, Read as _},
     os::{
@@ -60,6 +61,33 @@ pub(super) fn listens(port: u16) -> io::Result<bool> {
     Ok(false)
 }
 
+/// A command whose process is killed when the thread that starts it ends, with its outputs piped.
+pub(crate) fn child_command(
+    program: &str,
+    arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> Command {
+    let parent = unistd::getpid();
+    let die_with_parent = move || {
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // If the parent has died before that, nobody will send the signal.
+        if unistd::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    };
+    let mut command = Command::new(program);
+    // A group of its own, so that an interrupt from the terminal leaves it to us to end it.
+    command
+        .args(arguments)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    #[allow(unsafe_code)]
+    // SAFETY: between fork and exec it makes two system calls and touches neither heap nor locks.
+    unsafe {
+        command.pre_exec(die_with_parent);
+    }
+    command
+}
+
 /// A process, killed when dropped or when the thread that started it ends.
 #[derive(Debug)]
 pub(super) struct Child {
@@ -71,25 +99,7 @@ pub(super) struct Child {
 
 impl Child {
     pub(super) fn spawn(command: &[String]) -> Result<Self, BedError> {
-        let parent = unistd::getpid();
-        let die_with_parent = move || {
-            prctl::set_pdeathsig(Signal::SIGKILL)?;
-            // If the parent has died before that, nobody will send the signal.
-            if unistd::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
-        };
-        let mut builder = Command::new(&command[0]);
-        // A group of its own, so that an interrupt from the terminal leaves it to us to end it.
-        builder
-            .args(&command[1..])
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        #[allow(unsafe_code)]
-        // SAFETY: between fork and exec it makes two system calls and touches neither heap nor locks.
-        unsafe {
-            builder.pre_exec(die_with_parent);
-        }
+        let mut builder = child_command(&command[0], &command[1..]);
         let process = builder.spawn().map_err(|error| match error.kind() {
             ErrorKind::NotFound => BedError::Unavailable(format!("{} is not there any more", command[0])),
             _ => BedError::system(format!("starting {}", command[0]))(error),
