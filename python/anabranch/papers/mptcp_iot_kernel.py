@@ -27,8 +27,8 @@ REAL_BUFFERS = ("200 kB", "600 kB", LARGE)
 #: Those of TCP's send buffer, of which one claim speaks.
 OF_TCP = ("500 kB", LARGE)
 
-#: A delay of the 3G path beside that of the test bed: the longest of the paper.
-LONG_DELAY = "200 ms"
+#: Delays of the 3G path beside that of the test bed: the shortest and the longest of the paper.
+OTHER_DELAYS = ("20 ms", "200 ms")
 
 #: Long enough for 10 MB over the paths of a variant with most buffers. A transfer that is cut off is reckoned
 #: with what it has delivered by then.
@@ -66,8 +66,10 @@ def _cells(quick: bool) -> Iterator[tuple[Cell, Experiment]]:
         return
     for variant in ("mptcp", "mptcp-iot"):
         yield from _buffers("receive", DELAY, variant, BUFFERS)
-        yield from _buffers("receive", LONG_DELAY, variant, FEWER_BUFFERS)
         yield from _buffers("send", DELAY, variant, FEWER_BUFFERS)
+        for kind in ("receive", "send"):
+            for delay in OTHER_DELAYS:
+                yield from _buffers(kind, delay, variant, FEWER_BUFFERS)
     yield from _buffers("receive", DELAY, "tcp-wifi", BUFFERS)
     for variant in ("tcp-wifi", "tcp-3g"):
         yield from _buffers("send", DELAY, variant, OF_TCP)
