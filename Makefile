@@ -67,8 +67,7 @@ bench: $(VENV)/.engine ## packet-hops per second and peak memory of scenarios/be
 	$(BIN)/anabranch bench
 
 .PHONY: bench-transfer
-bench-transfer: ## speed of `anabranchd send` over the loopback interface against iperf3 under mptcpize, TLS, small files
-	cargo build --release -p anabranch-device --no-default-features --features transfer
+bench-transfer: device ## speed of `anabranchd send` over the loopback interface against iperf3 under mptcpize, TLS, small files
 	python3 benches/transfer.py --command $${CARGO_TARGET_DIR:-target}/release/anabranchd
 
 .PHONY: agreement
