@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from anabranch._engine import list_algorithms
-from anabranch.report.topology import read_topology
 from anabranch.tuning.grid import MIB, Grid, TuningError
 from anabranch.tuning.measure import FULL_MESH, PCDC, Impact, Setting, Target
 from anabranch.tuning.optimum import Choice
@@ -127,6 +126,9 @@ def interfaces_of(
 ) -> list[_Interface]:
     """Return the interfaces of the node that opens the connection, in the order of its subflows."""
     experiment = target.with_(Setting(path_manager, congestion, 1.0))
+    # With the rest of the reports comes the plotting library, which takes longer than most commands.
+    from anabranch.report.topology import read_topology
+
     topology = read_topology(json.loads(experiment.scenario.canonical))
     tables = {str(one["name"]): one for one in target.subflows}
     found: dict[str, _Interface] = {}
