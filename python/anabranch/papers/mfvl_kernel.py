@@ -1,7 +1,7 @@
-"""MFVL HCCA on the kernel: set-ups 3 and 4, with MFVL, LIA and Reno as BPF.
+"""MFVL HCCA on the kernel: set-ups 3 and 4 and the sweep of the background, with MFVL, LIA and Reno as BPF.
 
 Set-up 3 is run in the scenario that has the radios' energy as well, and its cells share runs with those of
-other claims.
+other claims: they are the sweep's 1 Mbit/s, as those of set-up 4 are its 2 Mbit/s.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from anabranch.papers.reproduction import scenario_file
 
 #: Repetitions of every cell.
 SEEDS, QUICK_SEEDS = 3, 2
+
+#: Rates of the background beside those of set-ups 3 and 4.
+RATES = ("0.1 Mbit/s", "0.5 Mbit/s", "1.5 Mbit/s")
 
 _CONGESTION = "connection.meter.congestion"
 
@@ -44,6 +47,8 @@ def _plan(quick: bool) -> list[Planned]:
     for name in () if quick else ("mfvl", "lia"):
         double = _file("setup4").with_(**ALGORITHMS[name])
         add(double, ("setup 4", name), ("cbr", name, "2 Mbit/s"))
+        for rate in RATES:
+            add(double.with_(**{"datagram.*.rate": rate}), ("cbr", name, rate))
     return planned
 
 
