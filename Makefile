@@ -88,7 +88,7 @@ papers: $(VENV)/.engine ## reproduce every paper in full; write docs/papers.md; 
 	$(BIN)/anabranch reproduce all --write docs/papers.md
 
 .PHONY: kernel-papers
-kernel-papers: bed $(VENV)/.engine ## reproduce the papers on the kernel too; write docs/papers-kernel.md; an hour and a quarter of real time
+kernel-papers: bed $(VENV)/.engine ## reproduce the papers on the kernel too; write docs/papers-kernel.md; an hour and a half of real time
 	$(BIN)/anabranch reproduce all --engine kernel --out runs/reproduce-kernel --write docs/papers-kernel.md
 
 .PHONY: transfer-figures
