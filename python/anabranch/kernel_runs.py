@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from anabranch.bed import KernelOptions
 from anabranch.experiment import Experiment, Progress
 from anabranch.results import Run
 
@@ -13,7 +14,11 @@ ROUNDS = 2
 
 
 def run_until_they_count(
-    experiment: Experiment, seeds: Iterable[int], out: Path, progress: Progress | None = None
+    experiment: Experiment,
+    seeds: Iterable[int],
+    out: Path,
+    progress: Progress | None = None,
+    options: KernelOptions | None = None,
 ) -> list[Run]:
     """Run an experiment on the kernel; complete runs that count are reused.
 
@@ -28,6 +33,8 @@ def run_until_they_count(
     progress
         Called with the time that all runs together have reached, in seconds; it goes back when runs have to
         be repeated.
+    options
+        How they are run, if not as usual.
 
     Returns
     -------
@@ -45,10 +52,10 @@ def run_until_they_count(
         If this machine lacks what the kernel engine needs.
     """
     numbers = list(seeds)
-    runs = experiment.run(engine="kernel", seeds=numbers, out=out, progress=progress)
+    runs = experiment.run(engine="kernel", seeds=numbers, out=out, progress=progress, kernel=options)
     for _ in range(ROUNDS - 1):
         if any(run.invalid for run in runs):
-            runs = experiment.run(engine="kernel", seeds=numbers, out=out, progress=progress)
+            runs = experiment.run(engine="kernel", seeds=numbers, out=out, progress=progress, kernel=options)
     return list(runs)
 
 

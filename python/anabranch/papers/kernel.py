@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anabranch.bed import KernelOptions
 from anabranch.experiment import Experiment, Progress
 from anabranch.kernel_runs import after, run_until_they_count
 from anabranch.papers.claims import Claim, claims
@@ -209,8 +210,13 @@ def reproduce_on_kernel(
     return Result(on_kernel, plan, sim, kernel, seeds, lost, left_out, made, tuple(judged))
 
 
-def run_all(plan: Sequence[Planned], out: Path, progress: Progress | None = None) -> dict[str, list[Run]]:
-    """Run a plan on the kernel, and what does not count again.
+def run_all(
+    plan: Sequence[Planned],
+    out: Path,
+    progress: Progress | None = None,
+    options: Mapping[str, KernelOptions] | None = None,
+) -> dict[str, list[Run]]:
+    """Run a plan on the kernel, and what does not count again; ``options``, where not as usual, are by key.
 
     Returns
     -------
@@ -220,7 +226,8 @@ def run_all(plan: Sequence[Planned], out: Path, progress: Progress | None = None
     runs: dict[str, list[Run]] = {}
     before_s = 0.0
     for key, (experiment, seeds) in experiments(plan).items():
-        runs[key] = run_until_they_count(experiment, range(1, seeds + 1), out, after(before_s, progress))
+        reached, own = after(before_s, progress), (options or {}).get(key)
+        runs[key] = run_until_they_count(experiment, range(1, seeds + 1), out, reached, own)
         before_s += experiment.scenario.duration_s * seeds
     return runs
 

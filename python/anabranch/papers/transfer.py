@@ -16,10 +16,10 @@ from pathlib import Path
 
 from anabranch.bed import KernelOptions
 from anabranch.experiment import Experiment, Progress
-from anabranch.kernel_runs import ROUNDS, after
+from anabranch.papers import kernel
 from anabranch.papers.claims import Claim, claims
 from anabranch.papers.judging import above, because, below, combined, not_testable
-from anabranch.papers.kernel import Lost, OnBoth, experiments, figures
+from anabranch.papers.kernel import Lost, OnBoth, figures
 from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, Verdict
 from anabranch.papers.mptcp_iot import MPTCP_IOT, extract
 from anabranch.papers.mptcp_iot_needs import DELAY, GOODPUT, LARGE, SAME, buffer_bytes
@@ -291,26 +291,7 @@ class Result:
 
 def real_time_s(quick: bool) -> float:
     """Return how long all runs take on the kernel, in seconds, without repetitions and set-up."""
-    return sum(one.scenario.duration_s * seeds for one, seeds in experiments(plan(quick)).values())
-
-
-def run_all(planned: Sequence[Planned], out: Path, progress: Progress | None = None) -> dict[str, list[Run]]:
-    """Run a plan on the kernel, and what does not count again; by key of the scenario."""
-    options = {one.experiment.scenario.key: OPTIONS[one.cell[1]] for one in planned}
-    runs: dict[str, list[Run]] = {}
-    before_s = 0.0
-    for key, (experiment, seeds) in experiments(planned).items():
-        numbers = list(range(1, seeds + 1))
-        for _ in range(ROUNDS):
-            reached = after(before_s, progress)
-            made = experiment.run(
-                engine="kernel", seeds=numbers, out=out, progress=reached, kernel=options[key]
-            )
-            runs[key] = list(made)
-            if not any(run.invalid for run in made):
-                break
-        before_s += experiment.scenario.duration_s * seeds
-    return runs
+    return kernel.real_time_s(plan(quick))
 
 
 def campaign(
@@ -347,19 +328,20 @@ def campaign(
     """
     planned = tuple(plan(quick))
     sim = measure(CONTENT, planned, out, jobs=jobs)
-    runs = run_all(planned, out, progress)
-    kernel = Measured({})
+    options = {one.experiment.scenario.key: OPTIONS[one.cell[1]] for one in planned}
+    runs = kernel.run_all(planned, out, progress, options)
+    measured = Measured({})
     seeds: dict[str, tuple[int, ...]] = {}
     lost: list[Lost] = []
     left_out: list[Cell] = []
     for part, of_part in parts(planned).items():
         found, seeds[part], lost_here, left_out_here = figures(CONTENT, of_part, runs)
-        kernel = kernel.joined(found)
+        measured = measured.joined(found)
         lost += lost_here
         left_out += left_out_here
     made = tuple(run for of_one in runs.values() for run in of_one)
-    judged = tuple(judge(sim, kernel, left_out))
-    return Result(planned, sim, kernel, seeds, tuple(lost), tuple(left_out), made, judged)
+    judged = tuple(judge(sim, measured, left_out))
+    return Result(planned, sim, measured, seeds, tuple(lost), tuple(left_out), made, judged)
 
 
 def parts(planned: Sequence[Planned]) -> dict[str, list[Planned]]:
