@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How fast `anabranchd send` is over the loopback interface.
 
-Against `iperf3` under `mptcpize`, TLS against plaintext, and small files against one of their total size.
-`make bench-transfer` runs it; docs/transfer.md has its figures.
+Against `iperf3` under `mptcpize`, out of memory and from file to file (`-F`), TLS against plaintext, and
+small files against one of their total size. `make bench-transfer` runs it; docs/transfer.md has its figures.
 
 Beside it is what the folder alone takes: `dd` and `cp` of the same files, made permanent. All kinds are run
 in turn, `--rounds` times, so that what else the machine does meets each alike; ratios are of the same
@@ -14,25 +14,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import mmap
 import os
 import shutil
 import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 PORT = 7431
 
 
-def iperf3_seconds(size_bytes: int) -> float:
-    """How long iperf3 takes for so much over one connection of Multipath TCP."""
+def iperf3_seconds(size_bytes: int, files: tuple[Path, Path] | None) -> float:
+    """How long iperf3 takes over one connection of Multipath TCP, out of memory or from file to file."""
     wrapped = ["mptcpize", "run", "iperf3", "-p", str(PORT)]
-    server = subprocess.Popen([*wrapped, "-s", "-1"], stdout=subprocess.DEVNULL)
+    source, sink = ([], []) if files is None else (["-F", str(files[0])], ["-F", str(files[1])])
+    server = subprocess.Popen([*wrapped, "-s", "-1", *sink], stdout=subprocess.DEVNULL)
     try:
         for _ in range(100):
             time.sleep(0.05)
-            client = [*wrapped, "-c", "127.0.0.1", "-n", str(size_bytes), "-J"]
+            client = [*wrapped, "-c", "127.0.0.1", "-n", str(size_bytes), "-J", *source]
             said = json.loads(subprocess.run(client, capture_output=True, text=True).stdout)
             if "error" not in said:
                 server.wait(10)
@@ -41,6 +44,8 @@ def iperf3_seconds(size_bytes: int) -> float:
     finally:
         server.kill()
         server.wait()
+        if files is not None:
+            files[1].unlink(missing_ok=True)
 
 
 def copy_seconds(files: list[Path], place: Path) -> float:
@@ -118,6 +123,17 @@ class Transfer:
         raise SystemExit("the receiver does not listen")
 
 
+def warm_memory(size_bytes: int) -> None:
+    """Touch so much memory and give it back.
+
+    A virtual machine may have to ask its host for each page that it has not used for some seconds, which
+    takes longer than copying it. What follows finds pages that are there.
+    """
+    with mmap.mmap(-1, size_bytes) as memory:
+        for at in range(0, size_bytes, mmap.PAGESIZE):
+            memory[at] = 1
+
+
 def write_noise(path: Path, size_bytes: int) -> None:
     """Write bytes that cannot be guessed."""
     with path.open("wb") as file:
@@ -162,32 +178,37 @@ def measure(chosen: argparse.Namespace, place: Path) -> None:
     seconds: dict[str, list[float]] = {}
     ratios: dict[str, list[float]] = {}
 
-    def took(what: str, time_s: float) -> float:
+    def took(what: str, run: Callable[[], float], bytes_written: int) -> float:
+        warm_memory(bytes_written + (64 << 20))
+        time_s = run()
         seconds.setdefault(what, []).append(time_s)
         return time_s
 
+    small_bytes = chosen.small_files * chosen.small_kib << 10
+
     for _ in range(chosen.rounds):
         if chosen.only != "small":
-            copied = took("copy", copy_seconds([large], place))
-            iperf3 = took("iperf3", iperf3_seconds(size_bytes))
-            plain = took("plaintext", transfer.seconds([large], secret=False, more=[]))
-            tls = took("TLS", transfer.seconds([large], secret=True, more=[]))
+            copied = took("copy", lambda: copy_seconds([large], place), size_bytes)
+            iperf3 = took("iperf3", lambda: iperf3_seconds(size_bytes, None), 0)
+            between = took(
+                "iperf3 -F", lambda: iperf3_seconds(size_bytes, (large, place / "iperf3")), size_bytes
+            )
+            plain = took("plaintext", lambda: transfer.seconds([large], secret=False, more=[]), size_bytes)
+            tls = took("TLS", lambda: transfer.seconds([large], secret=True, more=[]), size_bytes)
             ratios.setdefault("plaintext / iperf3", []).append(iperf3 / plain)
+            ratios.setdefault("plaintext / iperf3 -F", []).append(between / plain)
             ratios.setdefault("copy / iperf3", []).append(iperf3 / copied)
             ratios.setdefault("TLS / plaintext", []).append(plain / tls)
         if chosen.only != "large":
-            whole = took("one file", transfer.seconds([one], secret=False, more=[]))
-            many = took("small files", transfer.seconds(small, secret=False, more=[]))
+            whole = took("one file", lambda: transfer.seconds([one], secret=False, more=[]), small_bytes)
+            many = took("small files", lambda: transfer.seconds(small, secret=False, more=[]), small_bytes)
             ratios.setdefault("time of small files / of one", []).append(many / whole)
-            copied = took("copy of one", copy_seconds([one], place))
-            ratios.setdefault("the same, of copies", []).append(
-                took("small copies", copy_seconds(small, place)) / copied
-            )
+            copied = took("copy of one", lambda: copy_seconds([one], place), small_bytes)
+            copies = took("small copies", lambda: copy_seconds(small, place), small_bytes)
+            ratios.setdefault("the same, of copies", []).append(copies / copied)
     for what, times in seconds.items():
         size = (
-            size_bytes
-            if what in ("copy", "iperf3", "plaintext", "TLS")
-            else chosen.small_files * chosen.small_kib << 10
+            small_bytes if what in ("one file", "small files", "copy of one", "small copies") else size_bytes
         )
         rate = size / statistics.median(times) / 2**20
         spread = f"{min(times):.3f} to {max(times):.3f} s"

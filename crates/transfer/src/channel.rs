@@ -7,11 +7,14 @@
 use std::{
     io::{self, IoSlice, Read as _, Write as _},
     net::{IpAddr, TcpStream},
-    os::fd::AsFd as _,
+    os::fd::{AsFd as _, BorrowedFd},
     time::{Duration, Instant},
 };
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::{
+    poll::{PollFd, PollFlags, ppoll},
+    sys::time::TimeSpec,
+};
 use rustls::Connection;
 
 use crate::{
@@ -236,7 +239,8 @@ impl Channel {
             if self.is_at_end {
                 return Err(ChannelError::Closed);
             }
-            if self.tls.is_none() {
+            // What is short comes with what follows it, so that a frame takes no call of its own.
+            if self.tls.is_none() && buffer.len() >= INBOX_BYTES / 2 {
                 match self.socket.read(buffer) {
                     Ok(0) => return Err(ChannelError::Closed),
                     Ok(count) => return Ok(count),
@@ -282,14 +286,19 @@ impl Channel {
         }
     }
 
-    /// Whether bytes have come, or the end of the connection, after waiting so long at most. It reads none of them.
-    pub(crate) fn has_more(&mut self, wait: Duration) -> Result<bool, ChannelError> {
+    /// Whether bytes have come, or the end of the connection, after waiting so long at most, or until there is an event. It reads
+    /// none of them.
+    pub(crate) fn has_more(
+        &mut self,
+        wait: Duration,
+        event: Option<BorrowedFd<'_>>,
+    ) -> Result<bool, ChannelError> {
         if self.read < self.inbox.len() || self.is_at_end {
             return Ok(true);
         }
-        match self.wait_until(PollFlags::POLLIN, clock::now() + wait) {
+        match self.wait_for(PollFlags::POLLIN, event, clock::now() + wait) {
             Err(ChannelError::Silent(_) | ChannelError::Late) => Ok(false),
-            outcome => outcome.map(|_| true),
+            outcome => outcome.map(|found| !found.is_empty()),
         }
     }
 
@@ -303,6 +312,9 @@ impl Channel {
             self.absorb()?;
             if self.read < self.inbox.len() || self.is_at_end {
                 return Ok(true);
+            }
+            if wait.is_zero() {
+                return if self.stop.is_raised() { Err(ChannelError::Stopped) } else { Ok(false) };
             }
             match self.wait_until(PollFlags::POLLIN, until) {
                 Err(ChannelError::Silent(_) | ChannelError::Late) => return Ok(false),
@@ -327,14 +339,27 @@ impl Channel {
 
     /// Waits for one of the events, or an error of the socket, which the next call will tell.
     fn wait_until(&self, wanted: PollFlags, deadline: Instant) -> Result<PollFlags, ChannelError> {
+        self.wait_for(wanted, None, deadline)
+    }
+
+    /// As [`wait_until`](Self::wait_until), or until `event` can be read: then nothing may have happened at the socket.
+    fn wait_for(
+        &self,
+        wanted: PollFlags,
+        event: Option<BorrowedFd<'_>>,
+        deadline: Instant,
+    ) -> Result<PollFlags, ChannelError> {
         loop {
             if self.stop.is_raised() {
                 return Err(ChannelError::Stopped);
             }
             let left = deadline.saturating_duration_since(clock::now());
-            let tick = PollTimeout::try_from(left.min(TICK)).expect("a tick is short");
-            let mut fds = [PollFd::new(self.socket.as_fd(), wanted)];
-            match poll(&mut fds, tick) {
+            // To the nanosecond: in milliseconds, the last one would be spent asking again and again.
+            let tick = TimeSpec::from_duration(left.min(TICK));
+            let socket = PollFd::new(self.socket.as_fd(), wanted);
+            let mut fds = [socket, PollFd::new(event.unwrap_or(self.socket.as_fd()), PollFlags::POLLIN)];
+            let count = 1 + usize::from(event.is_some());
+            match ppoll(&mut fds[..count], Some(tick), None) {
                 Ok(0) if left.is_zero() => {
                     let is_late = self.until.is_some_and(|until| until <= deadline);
                     return Err(if is_late {

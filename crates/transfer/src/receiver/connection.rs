@@ -3,19 +3,22 @@
 use std::{
     collections::BTreeMap,
     net::{SocketAddr, TcpStream},
+    os::fd::AsFd as _,
     sync::{
         Arc,
         atomic::Ordering,
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver},
     },
     time::{Duration, Instant},
 };
+
+use nix::sys::eventfd::{EfdFlags, EventFd};
 
 use super::{
     Count, Event, Shared,
     folder::Refusal,
     incoming::{Finish, Incoming, Writing},
-    publisher::{Finished, Published},
+    publisher::{Finished, Published, Reply},
     shown,
     store::Offered,
 };
@@ -39,8 +42,6 @@ const NUMBERS_MAX: usize = 1 << 20;
 /// Answers to chunks wait for others as long as there is something to read, but not longer than so much data has come. With fewer
 /// answers, Multipath TCP of Linux 6.18 often tells the sender too late that there is room again (a quarter of a second).
 const UNANSWERED_BYTES_MAX: u64 = 64 << 10;
-/// How long a connection that waits for files to be published does not look whether they are.
-const TICK: Duration = Duration::from_millis(1);
 /// How often a sender is told that the work goes on.
 const ALIVE: Duration = Duration::from_secs(2);
 
@@ -87,7 +88,8 @@ struct Session<'a> {
     /// How many files with the right hash have no name yet.
     unpublished: usize,
     /// Where those are told that have; and who tells them.
-    published: (Receiver<Published>, Sender<Published>),
+    published: Receiver<Published>,
+    reply: Reply,
     /// Bytes of chunks whose answers are held.
     unanswered_bytes: u64,
     /// When the sender was last told something.
@@ -100,11 +102,9 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
     let limits = &shared.receiver.limits;
     let _ = socket.set_nodelay(true);
     let tls = shared.receiver.security.as_ref().map(|(tls, _)| tls.connection());
-    let Ok(mut channel) =
-        Channel::new(socket, tls, shared.receiver.piece_bytes, shared.stop.clone(), limits.silence)
-    else {
-        return;
-    };
+    let channel = Channel::new(socket, tls, shared.receiver.piece_bytes, shared.stop.clone(), limits.silence);
+    let event = EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+    let (Ok(mut channel), Ok(event)) = (channel, event) else { return };
     channel.set_deadline(Some(clock::now() + limits.introduction));
     let (who, _known) = match introduce(shared, &mut channel) {
         Ok(known) => known,
@@ -120,7 +120,8 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
     let _presence = shared.sockets.enter(channel.socket());
     shared.tell(Event::Connected { peer, who, transport });
     let piece = vec![0; shared.receiver.piece_bytes];
-    let (teller, listener) = mpsc::channel();
+    let (outcomes, published) = mpsc::channel();
+    let reply = Reply { outcomes, event: Arc::new(event) };
     let mut session = Session {
         shared,
         channel,
@@ -128,7 +129,8 @@ pub(super) fn serve(shared: &Shared, socket: TcpStream, peer: SocketAddr, strang
         files: BTreeMap::new(),
         unpublished: 0,
         unanswered_bytes: 0,
-        published: (listener, teller),
+        published,
+        reply,
         said_at: clock::now(),
         piece,
     };
@@ -190,17 +192,24 @@ fn introduce<'a>(shared: &'a Shared, channel: &mut Channel) -> Result<(Option<Fi
 impl Session<'_> {
     fn run(&mut self) -> Result<(), End> {
         loop {
-            while let Ok(published) = self.published.0.try_recv() {
+            while let Ok(published) = self.published.try_recv() {
                 self.tell_published(published)?;
             }
-            if (self.channel.has_held() || self.unpublished > 0) && !self.channel.has_more(Duration::ZERO)? {
+            if (self.channel.has_held() || self.unpublished > 0)
+                && !self.channel.has_more(Duration::ZERO, None)?
+            {
                 self.channel.send_held()?;
-                if self.unpublished > 0 && !self.channel.has_more(TICK)? {
-                    if clock::now().duration_since(self.said_at) >= ALIVE {
+                if self.unpublished > 0 {
+                    let has_more = self.channel.has_more(ALIVE, Some(self.reply.event.as_fd()))?;
+                    // Set back before looking: what is told after that sets it again.
+                    let is_told = self.reply.event.read().is_ok();
+                    if !has_more && !is_told && clock::now().duration_since(self.said_at) >= ALIVE {
                         self.channel.send_frame(&Frame::Alive)?;
                         self.said_at = clock::now();
                     }
-                    continue;
+                    if !has_more {
+                        continue;
+                    }
                 }
             }
             match self.channel.receive_frame()? {
@@ -371,7 +380,7 @@ impl Session<'_> {
         match incoming.finish(hash, &mut tick)? {
             Ok(Finish::Verified) => {
                 self.unpublished += 1;
-                let reply = self.published.1.clone();
+                let reply = self.reply.clone();
                 self.shared.publisher.ask(Finished { file: incoming, number: file, reply });
             }
             Ok(Finish::Incomplete) => self.channel.send_frame(&Frame::Have(incoming.have(file)))?,
@@ -407,7 +416,7 @@ impl Session<'_> {
     /// The sender has said farewell: tells it what is still to be told.
     fn part(&mut self) -> Result<(), End> {
         while self.unpublished > 0 {
-            match self.published.0.recv_timeout(ALIVE) {
+            match self.published.recv_timeout(ALIVE) {
                 Ok(published) => self.tell_published(published)?,
                 Err(_) => self.channel.send_frame(&Frame::Alive)?,
             }
@@ -418,7 +427,7 @@ impl Session<'_> {
     /// Waits until no file of this connection is being published any more, which nobody is told of.
     fn see_published(&mut self) {
         while self.unpublished > 0 {
-            let (file, incoming, outcome) = self.published.0.recv().expect("this end can tell, too");
+            let (file, incoming, outcome) = self.published.recv().expect("this end can tell, too");
             self.unpublished -= 1;
             if outcome.is_ok() {
                 self.note_published(file, &incoming);

@@ -192,7 +192,8 @@ impl Receiver {
         thread::scope(|scope| {
             small().name("journals".to_owned()).spawn_scoped(scope, || shared.syncer.work())?;
             small().name("names".to_owned()).spawn_scoped(scope, || {
-                shared.publisher.work(&shared.receiver.folder, shared.receiver.overwrite);
+                let (folder, overwrite) = (&shared.receiver.folder, shared.receiver.overwrite);
+                shared.publisher.work(folder, overwrite);
             })?;
             small().name("memory".to_owned()).spawn_scoped(scope, || shared.sockets.work())?;
             let outcome = shared.accept(listener);

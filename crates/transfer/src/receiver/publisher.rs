@@ -1,14 +1,26 @@
 //! Makes verified files permanent and gives them their names, while connections go on.
 //!
 //! A disk takes as long for many small files as for one, if they are made permanent together. So all that has come while it was at
-//! the ones before is the next batch: their data first, then their names, then the folder.
+//! the ones before is the next batch: their data first, then their names, then the folder. And where the disk is faster than files come,
+//! a batch waits a moment for the next one.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc::Sender};
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc::Sender},
+    time::Duration,
+};
+
+use nix::sys::eventfd::EventFd;
 
 use super::{
     folder::{Folder, Refusal},
     incoming::Incoming,
 };
+use crate::clock;
+
+/// How long a batch waits for the next file, and how long in all.
+const LINGER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(5));
+/// A batch of so many waits for no more: half of what a sender has under way at once.
+const BATCH_FILES: usize = 64;
 
 /// A verified file that wants its name.
 #[derive(Debug)]
@@ -17,7 +29,14 @@ pub(super) struct Finished {
     /// What its connection calls it.
     pub(super) number: u32,
     /// Who is told what has become of it.
-    pub(super) reply: Sender<Published>,
+    pub(super) reply: Reply,
+}
+
+/// The way back to a connection, which waits at its socket and at the event.
+#[derive(Clone, Debug)]
+pub(super) struct Reply {
+    pub(super) outcomes: Sender<Published>,
+    pub(super) event: Arc<EventFd>,
 }
 
 /// What has become of a verified file: it has its name for good, or why not.
@@ -39,8 +58,12 @@ struct Queue {
 impl Publisher {
     /// A file is to be published soon; its connection is told when that has been done.
     pub(super) fn ask(&self, finished: Finished) {
-        self.lock().finished.push(finished);
-        self.changed.notify_one();
+        let mut queue = self.lock();
+        queue.finished.push(finished);
+        // Whoever waits for a batch to grow looks by itself: to be woken for each file takes longer than the file.
+        if matches!(queue.finished.len(), 1 | BATCH_FILES) {
+            self.changed.notify_one();
+        }
     }
 
     /// Nothing comes any more.
@@ -51,23 +74,39 @@ impl Publisher {
 
     /// Publishes files until it is closed and all are published.
     pub(super) fn work(&self, folder: &Folder, overwrite: bool) {
-        loop {
-            let batch = {
-                let mut queue = self.lock();
-                while queue.finished.is_empty() {
-                    if queue.is_closed {
-                        return;
-                    }
-                    queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                }
-                std::mem::take(&mut queue.finished)
-            };
+        while let Some(batch) = self.batch() {
             let outcomes = publish(folder, overwrite, &batch);
-            for (finished, outcome) in batch.into_iter().zip(outcomes) {
+            let mut batch = batch.into_iter().zip(outcomes).peekable();
+            while let Some((finished, outcome)) = batch.next() {
+                let Finished { file, number, reply } = finished;
                 // A connection waits for what it has asked for, whatever else becomes of it.
-                let _ = finished.reply.send((finished.number, finished.file, outcome));
+                let _ = reply.outcomes.send((number, file, outcome));
+                if !batch.peek().is_some_and(|(next, _)| Arc::ptr_eq(&next.reply.event, &reply.event)) {
+                    reply.event.write(1).expect("the count of an event does not reach its end");
+                }
             }
         }
+    }
+
+    /// What is published together; none when it is closed and nothing is left.
+    fn batch(&self) -> Option<Vec<Finished>> {
+        let mut queue = self.lock();
+        while queue.finished.is_empty() {
+            if queue.is_closed {
+                return None;
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        let until = clock::now() + LINGER.1;
+        let mut count = 0;
+        while !queue.is_closed && (count + 1..BATCH_FILES).contains(&queue.finished.len()) {
+            count = queue.finished.len();
+            let wait = LINGER.0.min(until.saturating_duration_since(clock::now()));
+            let is_small = |queue: &mut Queue| !queue.is_closed && queue.finished.len() < BATCH_FILES;
+            let waited = self.changed.wait_timeout_while(queue, wait, is_small);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Some(std::mem::take(&mut queue.finished))
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -87,4 +126,37 @@ fn publish(folder: &Folder, overwrite: bool, batch: &[Finished]) -> Vec<Result<(
         false => Ok(()),
     };
     named.into_iter().map(|outcome| outcome.and_then(|()| permanent.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::wire::Offer;
+
+    #[test]
+    fn files_that_have_come_are_one_batch_and_their_connection_is_woken_once() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::open(place.path()).unwrap());
+        let (outcomes, told) = mpsc::channel();
+        let reply = Reply { outcomes, event: Arc::new(EventFd::new().unwrap()) };
+        let publisher = Publisher::default();
+        for number in 0..3 {
+            let name = format!("{number}").into_bytes();
+            let (size_bytes, modified_s, modified_ns, grain_bytes) = (0, 5, 6, 16 << 10);
+            let offer = Offer { file: number, size_bytes, modified_s, modified_ns, grain_bytes, name };
+            let file = Arc::new(Incoming::open(folder.clone(), offer).unwrap());
+            let empty = *blake3::hash(&[]).as_bytes();
+            assert!(file.finish(empty, &mut || Ok::<(), ()>(())).unwrap().is_ok());
+            publisher.ask(Finished { file, number, reply: reply.clone() });
+        }
+        publisher.close();
+        publisher.work(&folder, false);
+        let told: Vec<_> = told.try_iter().map(|(number, _, outcome)| (number, outcome)).collect();
+        assert_eq!(told, [(0, Ok(())), (1, Ok(())), (2, Ok(()))]);
+        assert_eq!(reply.event.read(), Ok(1), "the count of what was written to it");
+        assert!((0..3).all(|number| place.path().join(number.to_string()).exists()));
+        assert!(publisher.batch().is_none());
+    }
 }

@@ -6,6 +6,8 @@
 //! Left out: sending the last chunks of a slow path a second time on a fast one. A transfer ends up to two seconds later for it, which is
 //! what a path may have under way.
 
+mod answers;
+mod bell;
 mod outcome;
 mod plan;
 mod rate;

@@ -4,13 +4,14 @@ use std::{
     collections::BTreeSet,
     ops::Range,
     path::PathBuf,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use anabranch_policy::transfer::{Bitmap, Distributor};
 
 use super::{
+    bell::Bell,
     outcome::{FileOutcome, PathStatus, Standing, Status},
     source::{Source, SourceError},
 };
@@ -22,7 +23,8 @@ use crate::{
 
 /// Files that are open at once.
 const FILES_AHEAD: usize = 128;
-/// Files up to so many bytes are sent with their offer where the receiver seems to have nothing of them.
+/// Files up to so many bytes are sent with their offer where the receiver seems to have nothing of them; larger ones if the path
+/// would carry them as one chunk anyway.
 const WHOLE_BYTES_MAX: u64 = 64 << 10;
 
 /// How far a file is.
@@ -76,11 +78,11 @@ struct Inner {
 /// The work of all workers.
 pub(super) struct Plan {
     inner: Mutex<Inner>,
-    changed: Condvar,
+    changed: Bell,
     /// More files can be opened.
-    room: Condvar,
+    room: Bell,
     /// All have ended, or nobody is left to work.
-    over: Condvar,
+    over: Bell,
 }
 
 /// What a worker does next.
@@ -127,7 +129,7 @@ impl Plan {
             no_backups,
             moved_at: clock::now(),
         };
-        let [changed, room, over] = [(); 3].map(|()| Condvar::new());
+        let [changed, room, over] = [(); 3].map(|()| Bell::default());
         Self { inner: Mutex::new(inner), changed, room, over }
     }
 
@@ -137,31 +139,31 @@ impl Plan {
 
     /// Waits until something changes, or so long.
     pub(super) fn wait(&self, time: Duration) {
-        drop(self.changed.wait_timeout(self.lock(), time));
+        self.changed.wait(self.lock(), time);
     }
 
     /// Waits until more files can be opened, or so long.
     pub(super) fn wait_for_room(&self, time: Duration) {
-        drop(self.room.wait_timeout(self.lock(), time));
+        self.room.wait(self.lock(), time);
     }
 
     /// Waits until everything is over, or so long.
     pub(super) fn wait_for_end(&self, time: Duration) {
         let inner = self.lock();
         if inner.first < inner.files.len() {
-            drop(self.over.wait_timeout(inner, time));
+            self.over.wait(inner, time);
         }
     }
 
     /// Wakes those whom a change may concern.
     fn tell(&self, inner: &Inner) {
-        self.changed.notify_all();
+        self.changed.ring();
         // Several at once: whoever opens files is not woken for each.
         if inner.to_open <= inner.first + FILES_AHEAD / 2 {
-            self.room.notify_all();
+            self.room.ring();
         }
         if inner.first == inner.files.len() {
-            self.over.notify_all();
+            self.over.ring();
         }
     }
 
@@ -201,29 +203,37 @@ impl Plan {
         let seems_empty = inner.seems_empty;
         for index in window {
             let entry = &mut inner.files[index];
+            // Most files are looked at in vain: for these, nothing is counted up.
+            if matches!(entry.state, State::Waiting | State::Asked(_) | State::Finishing(_) | State::Ended) {
+                continue;
+            }
             let number = number(index, entry.is_second_try);
-            let Some(source) = entry.source.clone() else { continue };
+            let Some(source) = &entry.source else { continue };
+            let is_small = || {
+                source.size_bytes() <= WHOLE_BYTES_MAX
+                    || source.grains().count() <= grains(source.grain_bytes())
+            };
             match &mut entry.state {
-                State::Ready if seems_empty && source.size_bytes() <= WHOLE_BYTES_MAX => {
+                State::Ready if seems_empty && is_small() => {
                     entry.state = State::Finishing(worker);
-                    let grains = source.offer(number).grains().count();
-                    return Job::Whole(number, source, 0..grains);
+                    let count = source.grains().count();
+                    return Job::Whole(number, source.clone(), 0..count);
                 }
                 State::Ready => {
                     entry.state = State::Asked(worker);
-                    return Job::Offer(number, source);
+                    return Job::Offer(number, source.clone());
                 }
                 State::Active(distributor) => {
                     // So that all end at about the same time, nobody takes more than a share of what is left.
-                    let share = distributor.unclaimed() / (2 * workers);
-                    let count = grains(source.offer(number).grain_bytes).min(share).max(1);
+                    let share = distributor.unclaimed() / if workers > 1 { 2 * workers } else { 1 };
+                    let count = grains(source.grain_bytes()).min(share).max(1);
                     if let Some(run) = distributor.claim_run(worker, count) {
-                        return Job::Chunk(number, source, run);
+                        return Job::Chunk(number, source.clone(), run);
                     }
                 }
                 State::Arrived => {
                     entry.state = State::Finishing(worker);
-                    return Job::Finish(number, source);
+                    return Job::Finish(number, source.clone());
                 }
                 State::Waiting | State::Asked(_) | State::Finishing(_) | State::Ended => {}
             }
@@ -258,7 +268,7 @@ impl Plan {
             }
         } else if answers_what_was_asked {
             let offer = source.offer(have.file);
-            let map = have.bitmap(offer.grains().count()).map_err(|_| Malformed("a map of another file"))?;
+            let map = have.bitmap(source.grains().count()).map_err(|_| Malformed("a map of another file"))?;
             if !was_finished || std::mem::replace(&mut entry.is_alike, false) {
                 entry.had_bytes = bytes_of(&map, offer.grain_bytes, offer.size_bytes);
             }
@@ -355,9 +365,10 @@ impl Plan {
 
     /// A worker will not come back: no attempt of it would fare better.
     pub(super) fn retire(&self, worker: usize, why: String) {
-        self.lock().retired[worker] = Some(why);
-        self.over.notify_all();
-        self.changed.notify_all();
+        let mut inner = self.lock();
+        inner.retired[worker] = Some(why);
+        self.over.ring();
+        self.changed.ring();
     }
 
     /// Why no worker will come back, if that is so.
@@ -462,3 +473,6 @@ fn bytes_of(map: &Bitmap, grain_bytes: u32, size_bytes: u64) -> u64 {
     let short = map.count() * u64::from(grain_bytes) - size_bytes;
     if last_is_there { whole - short } else { whole }
 }
+
+#[cfg(test)]
+mod tests;

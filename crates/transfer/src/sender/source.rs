@@ -1,7 +1,7 @@
 //! A file that is sent.
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io,
     os::unix::{
         ffi::OsStrExt as _,
@@ -52,13 +52,12 @@ struct Signs {
 }
 
 impl Signs {
-    fn of(file: &File) -> io::Result<Self> {
-        let data = file.metadata()?;
-        Ok(Self {
+    fn of(data: &Metadata) -> Self {
+        Self {
             size_bytes: data.len(),
             modified: (data.mtime(), data.mtime_nsec()),
             changed: (data.ctime(), data.ctime_nsec()),
-        })
+        }
     }
 }
 
@@ -77,14 +76,15 @@ impl Source {
         // A pipe would be waited for.
         let file =
             File::options().read(true).custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits()).open(path)?;
-        if !file.metadata()?.is_file() {
+        let data = file.metadata()?;
+        if !data.is_file() {
             return Err(SourceError::NotAFile);
         }
         let name = path.file_name().map(|name| name.as_bytes().to_vec()).unwrap_or_default();
         if !is_file_name(&name) {
             return Err(SourceError::Name);
         }
-        let signs = Signs::of(&file)?;
+        let signs = Signs::of(&data);
         let size_bytes = signs.size_bytes;
         if size_bytes > FILE_BYTES_MAX {
             return Err(SourceError::TooLarge { size_bytes });
@@ -101,7 +101,7 @@ impl Source {
             size_bytes: self.signs.size_bytes,
             modified_s,
             modified_ns: u32::try_from(nanoseconds).unwrap_or(0),
-            grain_bytes: grain_bytes(self.signs.size_bytes),
+            grain_bytes: self.grain_bytes(),
             name: self.name.clone(),
         }
     }
@@ -109,7 +109,7 @@ impl Source {
     /// Whether it is another one than when it was opened, as far as length and dates tell: that of its last change (`st_ctime`) is
     /// one that no program can set.
     pub(super) fn has_changed(&self) -> bool {
-        Signs::of(&self.file).map_or(true, |signs| signs != self.signs)
+        self.file.metadata().map_or(true, |data| Signs::of(&data) != self.signs)
     }
 
     /// Reads a piece.
@@ -119,6 +119,15 @@ impl Source {
 
     pub(super) fn size_bytes(&self) -> u64 {
         self.signs.size_bytes
+    }
+
+    /// How it is cut.
+    pub(super) fn grains(&self) -> Chunks {
+        Chunks::new(self.size_bytes(), u64::from(self.grain_bytes()))
+    }
+
+    pub(super) fn grain_bytes(&self) -> u32 {
+        grain_bytes(self.size_bytes())
     }
 
     /// These parts of it have been read, and are that.
@@ -135,7 +144,7 @@ impl Source {
         &self,
         tick: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<io::Result<[u8; HASH_BYTES]>, E> {
-        let chunks = self.offer(0).grains();
+        let chunks = self.grains();
         // Nobody sends of it meanwhile, so nobody waits.
         complete(&self.file, chunks, &mut self.tree(), tick)
     }

@@ -1,7 +1,7 @@
 //! One path's worker: opens its connection, again and again if it must, and sends what it claims.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::BTreeSet,
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -11,6 +11,7 @@ use socket2::SockRef;
 
 use super::{
     Sender,
+    answers::{Answers, Unanswered},
     outcome::Standing,
     plan::{Job, Plan},
     rate::Rate,
@@ -23,9 +24,7 @@ use crate::{
     clock,
     sockets::{Sockets, transport_of},
     tree::ChunkHasher,
-    wire::{
-        Code, Frame, HEAD_BYTES, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix,
-    },
+    wire::{Code, Frame, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix},
 };
 
 /// What answers that have not come may take at most, in bytes: the inbox holds them all.
@@ -36,32 +35,6 @@ const MAP_UNASKED_GRAINS: u64 = 512;
 const ALIVE: Duration = Duration::from_secs(5);
 /// First and longest pause between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
-
-/// What waits for an answer.
-enum Unanswered {
-    Offer { file: u32, grains: u64 },
-    Chunk { place: Place, grains: Range<u64>, written: Instant },
-    Finish { file: u32, grains: u64 },
-}
-
-impl Unanswered {
-    fn file(&self) -> u32 {
-        match self {
-            Self::Offer { file, .. } | Self::Finish { file, .. } => *file,
-            Self::Chunk { place, .. } => place.file,
-        }
-    }
-
-    /// How long the answer can be, in bytes; an explanation why not apart, of which there are few.
-    fn answer_bytes(&self) -> usize {
-        match self {
-            Self::Offer { grains, .. } | Self::Finish { grains, .. } => {
-                HEAD_BYTES + 5 + usize::try_from(grains.div_ceil(8)).unwrap_or(usize::MAX)
-            }
-            Self::Chunk { .. } => HEAD_BYTES + 16,
-        }
-    }
-}
 
 /// Why an attempt failed.
 enum Trouble {
@@ -204,11 +177,7 @@ struct Connection<'a> {
     /// When its address becomes an endpoint for the others.
     backup_at: Option<Instant>,
     offered: BTreeSet<u32>,
-    unanswered: VecDeque<Unanswered>,
-    /// Bytes that answers to these may have.
-    answer_bytes: usize,
-    /// Bytes of chunks that wait for an answer.
-    under_way_bytes: u64,
+    unanswered: Answers,
     rate: Rate,
     /// What the socket was told to hold unsent at most.
     unsent_bytes: Option<u32>,
@@ -229,9 +198,7 @@ impl<'a> Connection<'a> {
             channel,
             backup_at: worker.backups.map(|_| now + SETTLING),
             offered: BTreeSet::new(),
-            unanswered: VecDeque::new(),
-            answer_bytes: 0,
-            under_way_bytes: 0,
+            unanswered: Answers::default(),
             rate: Rate::new(now),
             unsent_bytes: None,
             heard_at: now,
@@ -250,8 +217,9 @@ impl<'a> Connection<'a> {
             if self.backup_at.is_some_and(|at| at <= clock::now()) {
                 self.back_up();
             }
-            let is_full = self.answer_bytes >= ANSWERS_BYTES_MAX
-                || (self.under_way_bytes >= self.rate.window_bytes() && self.under_way_bytes > 0);
+            let under_way_bytes = self.unanswered.data_bytes();
+            let is_full = self.unanswered.answer_bytes() >= ANSWERS_BYTES_MAX
+                || (under_way_bytes >= self.rate.window_bytes() && under_way_bytes > 0);
             let job = match is_full {
                 true => Job::Wait,
                 false => {
@@ -329,34 +297,16 @@ impl<'a> Connection<'a> {
         let grains = offer.grains().count();
         self.channel.hold_frame(&Frame::Offer(offer))?;
         self.offered.insert(file);
-        self.await_answer(Unanswered::Offer { file, grains });
+        self.unanswered.push(Unanswered::Offer { file, grains });
         if grains > MAP_UNASKED_GRAINS {
             let waits =
                 |item: &Unanswered| matches!(item, Unanswered::Offer { file: asked, .. } if *asked == file);
             self.channel.send_held()?;
-            while self.unanswered.iter().any(waits) {
+            while self.unanswered.has(waits) {
                 self.hear()?;
             }
         }
         Ok(())
-    }
-
-    fn await_answer(&mut self, item: Unanswered) {
-        self.answer_bytes += item.answer_bytes();
-        if let Unanswered::Chunk { place, .. } = &item {
-            self.under_way_bytes += u64::from(place.bytes);
-        }
-        self.unanswered.push_back(item);
-    }
-
-    /// Takes out what has been answered, the oldest of that kind.
-    fn answered(&mut self, is_it: impl Fn(&Unanswered) -> bool) -> Option<Unanswered> {
-        let item = self.unanswered.iter().position(is_it).and_then(|at| self.unanswered.remove(at))?;
-        self.answer_bytes -= item.answer_bytes();
-        if let Unanswered::Chunk { place, .. } = &item {
-            self.under_way_bytes -= u64::from(place.bytes);
-        }
-        Some(item)
     }
 
     fn offer_once(&mut self, file: u32, source: &Source) -> Result<(), Broken> {
@@ -368,6 +318,10 @@ impl<'a> Connection<'a> {
             return self.withdraw(file);
         }
         self.offer_once(file, source)?;
+        self.send_chunk(file, source, grains)
+    }
+
+    fn send_chunk(&mut self, file: u32, source: &Arc<Source>, grains: Range<u64>) -> Result<(), Broken> {
         let offer = source.offer(file);
         let place = place_of(&offer, &grains);
         let prefix = chunk_prefix(place);
@@ -395,15 +349,16 @@ impl<'a> Connection<'a> {
         };
         self.piece = piece;
         outcome?;
-        self.await_answer(Unanswered::Chunk { place, grains, written: clock::now() });
+        self.unanswered.push(Unanswered::Chunk { place, grains, written: clock::now() });
         Ok(())
     }
 
-    /// Offers a small file, sends it and finishes it, without waiting for an answer in between.
+    /// Offers a small file, sends it and finishes it, without waiting for an answer in between. Whether it has changed is looked at once,
+    /// at the end.
     fn whole(&mut self, file: u32, source: &Arc<Source>, grains: Range<u64>) -> Result<(), Broken> {
         self.offer_once(file, source)?;
         if !grains.is_empty() {
-            self.chunk(file, source, grains)?;
+            self.send_chunk(file, source, grains)?;
         }
         self.finish(file, source)
     }
@@ -423,7 +378,7 @@ impl<'a> Connection<'a> {
         self.offer_once(file, source)?;
         self.channel.hold_frame(&Frame::Finish { file, hash })?;
         let grains = source.offer(file).grains().count();
-        self.await_answer(Unanswered::Finish { file, grains });
+        self.unanswered.push(Unanswered::Finish { file, grains });
         Ok(())
     }
 
@@ -444,9 +399,8 @@ impl<'a> Connection<'a> {
             Incoming::Frame(Frame::Have(have)) => self.told_what_is_there(&have),
             Incoming::Frame(Frame::Arrived(place)) => self.told_of_arrival(place),
             Incoming::Frame(Frame::Done(file)) => {
-                self.answered(
-                    |item| matches!(item, Unanswered::Finish { file: waits, .. } if *waits == file),
-                );
+                self.unanswered
+                    .take(|item| matches!(item, Unanswered::Finish { file: waits, .. } if *waits == file));
                 self.plan.done(file);
                 Ok(())
             }
@@ -457,7 +411,7 @@ impl<'a> Connection<'a> {
             Incoming::Frame(Frame::Error(problem)) => match problem.file {
                 None => Err(Broken::Told(problem.text)),
                 Some(file) => {
-                    self.forget(file, |_| true);
+                    self.unanswered.forget(file, |_| true);
                     self.plan.refused(file, &problem);
                     Ok(())
                 }
@@ -467,15 +421,14 @@ impl<'a> Connection<'a> {
     }
 
     fn told_what_is_there(&mut self, have: &Have) -> Result<(), Broken> {
-        let is_question = |item: &Unanswered| !matches!(item, Unanswered::Chunk { .. });
-        let answered = self.answered(|item| item.file() == have.file && is_question(item));
+        let answered = self.unanswered.take(|item| item.file() == have.file && !item.is_chunk());
         let answered = answered.ok_or_else(|| malformed("an answer to nothing"))?;
         let was_finished = matches!(answered, Unanswered::Finish { .. });
         match have.held {
             Held::Part => {}
-            Held::Whole => self.forget(have.file, |_| true),
+            Held::Whole => self.unanswered.forget(have.file, |_| true),
             // What of it is under way is thrown away without a word.
-            Held::Alike => self.forget(have.file, |item| !is_question(item)),
+            Held::Alike => self.unanswered.forget(have.file, Unanswered::is_chunk),
         }
         let outcome = self.plan.have(self.worker.number, have, was_finished);
         outcome.map_err(|error| ChannelError::from(error).into())
@@ -483,7 +436,7 @@ impl<'a> Connection<'a> {
 
     fn told_of_arrival(&mut self, arrived: Place) -> Result<(), Broken> {
         let answered =
-            self.answered(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
+            self.unanswered.take(|item| matches!(item, Unanswered::Chunk { place, .. } if *place == arrived));
         let Some(Unanswered::Chunk { grains, written, .. }) = answered else {
             return Err(malformed("a chunk has arrived that was not sent"));
         };
@@ -492,11 +445,6 @@ impl<'a> Connection<'a> {
         self.bound_unsent();
         self.plan.arrived(self.worker.number, arrived.file, grains, bytes);
         Ok(())
-    }
-
-    /// No answers come any more about a file, of these kinds.
-    fn forget(&mut self, file: u32, which: impl Fn(&Unanswered) -> bool) {
-        while self.answered(|item| item.file() == file && which(item)).is_some() {}
     }
 }
 
