@@ -3,7 +3,7 @@
 //! Counted is what connections hold: for sending, what is not sent or not acknowledged; received, what this program has not taken,
 //! out-of-order data and that of subflows included. What subflows hold for sending are references to data of their
 //! connection, and is not counted again. Samples are taken five times a second, at first every 50 ms: a peak between two is not seen. Each
-//! costs the kernel a look at its whole table of TCP sockets, about a millisecond.
+//! costs the kernel a look at its whole table of TCP sockets, about a millisecond; where that is slower, samples are fewer.
 //!
 //! Left out: what the kernel keeps for a socket beside its data, and subflows other than the first where this process may not know whose they are
 //! (without `CAP_NET_ADMIN`).
@@ -20,12 +20,14 @@ use anabranch_netlink::{
 };
 use socket2::SockRef;
 
-use crate::path::Transport;
+use crate::{clock, path::Transport};
 
 /// Time between samples: of the first ones, and after that.
 const PERIODS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(200));
 /// How many are the first ones.
 const FIRST: usize = 10;
+/// Between samples is so many times the time that one takes, at least.
+const PAUSE: u32 = 50;
 
 /// The two ends of a connection.
 type Ends = (SocketAddr, SocketAddr);
@@ -114,8 +116,10 @@ impl Sockets {
     pub(crate) fn work(&self) {
         let Ok(mut diag) = SocketDiag::open() else { return };
         let mut looks = 0;
+        let mut took = Duration::ZERO;
         loop {
             let period = if looks < FIRST { PERIODS.0 } else { PERIODS.1 };
+            let period = period.max(took * PAUSE);
             let present = {
                 let (watched, _) = self
                     .over
@@ -130,7 +134,9 @@ impl Sockets {
                 continue;
             }
             looks += 1;
+            let began_at = clock::now();
             let Ok(sample) = sample(&mut diag, &present) else { return };
+            took = clock::now().duration_since(began_at);
             let memory = &mut self.lock().memory;
             memory.peak_bytes = memory.peak_bytes.max(sample.peak_bytes);
             memory.peak_send_bytes = memory.peak_send_bytes.max(sample.peak_send_bytes);

@@ -2,7 +2,9 @@
 
 mod common;
 
-use std::{fs, io::Write as _, net::TcpStream, os::unix::fs::MetadataExt as _, sync::Arc, time::Duration};
+use std::{
+    fs, io::Write as _, net::TcpStream, os::unix::fs::MetadataExt as _, sync::Arc, thread, time::Duration,
+};
 
 use anabranch_transfer::{
     Stop,
@@ -98,6 +100,42 @@ fn what_was_synced_before_an_end_is_not_sent_again() {
     assert_eq!(after, data.len() as u64 - outcome.files[0].resumed_bytes);
     assert!(fs::read(to.path().join("large")).unwrap() == data);
     assert_eq!(names(to.path()), ["large"]);
+}
+
+#[test]
+fn what_fast_paths_had_read_ahead_when_they_ended_comes_with_the_next_attempt() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let data = noise(160 << 20, 2);
+    let paths = ["large", "small"].map(|name| from.path().join(name));
+    fs::write(&paths[0], &data).unwrap();
+    fs::write(&paths[1], &data[..100_000]).unwrap();
+    let receiving = Receiving::start(to.path(), |_| {});
+    let stop = Stop::new();
+    let mut sender = sender(paths.to_vec(), receiving.address, 2);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let begun = || {
+                let entries = fs::read_dir(to.path()).unwrap().flatten();
+                let blocks: u64 =
+                    entries.filter_map(|entry| entry.metadata().ok()).map(|data| data.blocks()).sum();
+                blocks * 512 > 48 << 20
+            };
+            // If it is faster than this looks, the next attempt finds all of it.
+            while !begun() && !stop.is_raised() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            stop.raise();
+        });
+        sender.run(&stop, &mut |_| {});
+        stop.raise();
+    });
+    receiving.end();
+    let receiving = Receiving::start(to.path(), |_| {});
+    sender.peer = receiving.address;
+    all_done(&send(&sender));
+    assert!(fs::read(to.path().join("large")).unwrap() == data);
+    assert!(fs::read(to.path().join("small")).unwrap() == data[..100_000]);
+    assert_eq!(names(to.path()), ["large", "small"]);
 }
 
 #[test]

@@ -58,9 +58,15 @@ BUFFERS: Mapping[str, tuple[str, ...]] = {
 
 #: Those at another delay of the 3G path, about what is needed there.
 BUFFERS_AT: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("20 ms", "mptcp"): ("300 kB", "600 kB", "1200 kB", LARGE),
+    ("20 ms", "mptcp-iot"): ("75 kB", "150 kB", "300 kB", LARGE),
     ("200 ms", "mptcp"): ("600 kB", "1200 kB", "3000 kB", LARGE),
     ("200 ms", "mptcp-iot"): ("150 kB", "300 kB", "600 kB", LARGE),
 }
+
+#: Delays of the 3G path beside the test bed's, and all of them in order.
+OTHER_DELAYS = ("20 ms", "200 ms")
+DELAYS = ("20 ms", DELAY, "200 ms")
 
 #: Those of Figure 8.
 REAL_BUFFERS: Mapping[str, tuple[str, ...]] = {
@@ -254,9 +260,11 @@ NEEDS: Mapping[str, tuple[Cell, ...]] = {
     "S3-C1": (("receive", "mptcp", DELAY),),
     "S3-C2": (("receive", "mptcp", DELAY), ("receive", "tcp-wifi", DELAY)),
     "S3-C3": (("send", "mptcp", DELAY),),
-    "S3-C5": (("receive", "mptcp", "200 ms"), ("receive", "mptcp-iot", "200 ms")),
-    "S3-C6": (("send", "mptcp", "200 ms"), ("send", "mptcp-iot", "200 ms")),
-    "S3-C7": (("send", "mptcp", "200 ms"), ("receive", "mptcp", "200 ms")),
+    "S3-C5": tuple(
+        ("receive", variant, delay) for variant in ("mptcp", "mptcp-iot") for delay in OTHER_DELAYS
+    ),
+    "S3-C6": tuple(("send", variant, delay) for variant in ("mptcp", "mptcp-iot") for delay in OTHER_DELAYS),
+    "S3-C7": tuple((kind, "mptcp", delay) for kind in ("send", "receive") for delay in OTHER_DELAYS),
     "S3-C8": (("send", "mptcp", DELAY), ("send", "mptcp-iot", DELAY), ("receive", "mptcp", DELAY)),
     "S3-C9": (("real", "mptcp"), ("real", "mptcp-iot")),
 }

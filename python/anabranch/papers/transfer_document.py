@@ -29,7 +29,7 @@ from anabranch.papers.mptcp_iot_needs import (
     scaled,
 )
 from anabranch.papers.mptcp_iot_rules import KILOBYTES
-from anabranch.papers.transfer import Result, real_time_s
+from anabranch.papers.transfer import DELAYS, Result, real_time_s
 from anabranch.plots import STYLE
 from anabranch.stats import Estimate
 from anabranch.units import number
@@ -201,7 +201,7 @@ def _needs(result: Result) -> str:
     ]
     kernel, sim = result.kernel, result.sim
     for kind in ("receive", "send"):
-        for delay in (DELAY, "200 ms"):
+        for delay in DELAYS:
             cells = [(kind, variant, delay) for variant in ("mptcp", "mptcp-iot")]
             if not all(kernel.cells(*cell) for cell in cells):
                 continue
@@ -295,7 +295,7 @@ def _needed(result: Result) -> Figure:
     }
     for one, kind in zip(axes, ("receive", "send"), strict=True):
         for label, (variant, sockets) in lines.items():
-            delays = [delay for delay in (DELAY, "200 ms") if result.kernel.cells(kind, variant, delay)]
+            delays = [delay for delay in DELAYS if result.kernel.cells(kind, variant, delay)]
             found = [scaled(need(result.kernel, kind, variant, delay), sockets / 1e3) for delay in delays]
             at = [float(delay.removesuffix(" ms")) for delay in delays]
             intervals(one, at, [of.mean for of in found], [of.half_width or 0.0 for of in found], label)

@@ -85,6 +85,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, DeviceError> {
         },
         backups: !arguments.no_backup,
         piece_bytes: share.piece_bytes,
+        reads_ahead: share.reads_ahead,
         patience: Duration::from_secs(arguments.timeout),
         give_up: Duration::from_secs(arguments.give_up),
     };

@@ -6,12 +6,14 @@
 //! Left out: sending the last chunks of a slow path a second time on a fast one. A transfer ends up to two seconds later for it, which is
 //! what a path may have under way.
 
+mod ahead;
 mod answers;
 mod bell;
 mod outcome;
 mod plan;
 mod rate;
 mod source;
+mod trouble;
 mod worker;
 
 use std::{net::SocketAddr, path::PathBuf, sync::Mutex, thread, time::Duration};
@@ -52,6 +54,8 @@ pub struct Sender {
     pub backups: bool,
     /// In how large pieces a worker passes data on, in bytes.
     pub piece_bytes: usize,
+    /// On a fast path, read in a thread of its own, with 512 KiB more memory for each.
+    pub reads_ahead: bool,
     /// How long a connection may stand still.
     pub patience: Duration,
     /// How long all may, before everything ends.

@@ -19,6 +19,8 @@ const UNSENT_TIME: Duration = Duration::from_millis(50);
 const UNSENT_BYTES: (u32, u32) = (32 << 10, 128 << 10);
 /// A rate is reckoned over so long at least.
 const PERIOD: Duration = Duration::from_millis(200);
+/// A path is fast that carries so much in a period: from 320 Mbit/s on.
+const FAST_BYTES: u64 = 8 << 20;
 /// Largest chunk that is made, in bytes: its answer tells the sender, too, that there is room again, which matters at gigabits per second.
 const CHUNK_BYTES_MAX: u64 = 256 << 10;
 
@@ -55,6 +57,12 @@ impl Rate {
     fn in_time(&self, time: Duration) -> Option<u64> {
         let bytes = u128::from(self.bytes_per_second?) * time.as_millis() / 1000;
         Some(u64::try_from(bytes).unwrap_or(u64::MAX))
+    }
+
+    /// Whether reading and sending take long enough, compared with the path, to be done at once.
+    pub(super) fn is_fast(&self) -> bool {
+        let seen = self.bytes_per_second.map_or(self.bytes, |bytes| bytes * PERIOD.as_millis() as u64 / 1000);
+        seen >= FAST_BYTES
     }
 
     /// Grains of a chunk.

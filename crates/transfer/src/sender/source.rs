@@ -14,7 +14,6 @@ use std::{
 use anabranch_policy::transfer::Chunks;
 
 use crate::{
-    ChannelError,
     hash::complete,
     tree::{Subtree, Tree, Value},
     wire::{FILE_BYTES_MAX, HASH_BYTES, Offer, grain_bytes, is_file_name},
@@ -156,22 +155,5 @@ impl Source {
 
     fn tree(&self) -> MutexGuard<'_, Tree> {
         self.tree.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Why a piece of work on a connection ended before it was done.
-#[derive(Debug)]
-pub(super) enum Broken {
-    /// The connection is of no further use.
-    Channel(ChannelError),
-    /// The receiver ends it, and says why.
-    Told(String),
-    /// The file is not any more what it was, in the middle of a chunk.
-    Source,
-}
-
-impl From<ChannelError> for Broken {
-    fn from(error: ChannelError) -> Self {
-        Self::Channel(error)
     }
 }

@@ -11,11 +11,13 @@ use socket2::SockRef;
 
 use super::{
     Sender,
+    ahead::{Ahead, Claimed, Read},
     answers::{Answers, Unanswered},
     outcome::Standing,
     plan::{Job, Plan},
     rate::Rate,
-    source::{Broken, Source},
+    source::Source,
+    trouble::{Broken, Trouble},
 };
 use crate::{
     ChannelError, Stop,
@@ -35,48 +37,6 @@ const MAP_UNASKED_GRAINS: u64 = 512;
 const ALIVE: Duration = Duration::from_secs(5);
 /// First and longest pause between attempts to connect.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(8));
-
-/// Why an attempt failed.
-enum Trouble {
-    /// Another attempt may fare better.
-    Passing(String),
-    /// None will.
-    Lasting(String),
-}
-
-impl From<ChannelError> for Trouble {
-    fn from(error: ChannelError) -> Self {
-        match error {
-            ChannelError::Tls(error) => Self::Lasting(explain(&error)),
-            error => Self::Passing(error.to_string()),
-        }
-    }
-}
-
-impl From<Broken> for Trouble {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Channel(error) => error.into(),
-            Broken::Told(why) => Self::Passing(why),
-            Broken::Source => Self::Passing("a file has changed in the middle of a chunk".to_owned()),
-        }
-    }
-}
-
-/// What rustls says, for people: whose key is not known to whom.
-fn explain(error: &rustls::Error) -> String {
-    match error {
-        rustls::Error::InvalidCertificate(_) => {
-            "the receiver has another key than the one that was given with --peer or in the token".to_owned()
-        }
-        rustls::Error::AlertReceived(_) => {
-            format!(
-                "the receiver does not trust this key ({error}): `anabranchd receive --trust` names whom it does"
-            )
-        }
-        error => format!("TLS: {error}"),
-    }
-}
 
 /// One path, and what its worker shares with the others.
 pub(super) struct Worker<'a> {
@@ -187,6 +147,8 @@ struct Connection<'a> {
     /// When it was last said that there is nothing to say.
     greeted_at: Instant,
     piece: Vec<u8>,
+    /// On a fast path, chunks that are read while others are sent.
+    ahead: Option<Ahead>,
 }
 
 impl<'a> Connection<'a> {
@@ -205,6 +167,7 @@ impl<'a> Connection<'a> {
             asked_at: now,
             greeted_at: now,
             piece: vec![0; worker.sender.piece_bytes],
+            ahead: None,
         }
     }
 
@@ -220,22 +183,32 @@ impl<'a> Connection<'a> {
             let under_way_bytes = self.unanswered.data_bytes();
             let is_full = self.unanswered.answer_bytes() >= ANSWERS_BYTES_MAX
                 || (under_way_bytes >= self.rate.window_bytes() && under_way_bytes > 0);
+            let (has_room, has_claimed) =
+                self.ahead.as_ref().map_or((true, false), |ahead| (ahead.has_room(), !ahead.is_empty()));
+            // None: what has been claimed ahead.
             let job = match is_full {
-                true => Job::Wait,
-                false => {
-                    self.plan.next(self.worker.number, |grain_bytes| self.rate.chunk_grains(grain_bytes))
+                true => Some(Job::Wait),
+                false if has_room => {
+                    let job = self.plan.next(self.worker.number, |bytes| self.rate.chunk_grains(bytes));
+                    (!has_claimed || !matches!(job, Job::Wait)).then_some(job)
                 }
+                false => None,
             };
             let outcome = match job {
-                Job::Offer(file, source) => self.offer(file, &source),
-                Job::Whole(file, source, grains) => self.whole(file, &source, grains),
-                Job::Chunk(file, source, grains) => self.chunk(file, &source, grains),
-                Job::Finish(file, source) => self.finish(file, &source),
-                Job::Wait => {
+                None => self.send_ahead(),
+                Some(Job::Chunk(file, source, grains)) if self.reads_ahead() => {
+                    self.claim_ahead(file, source, grains);
+                    continue;
+                }
+                Some(Job::Offer(file, source)) => self.offer(file, &source),
+                Some(Job::Whole(file, source, grains)) => self.whole(file, &source, grains),
+                Some(Job::Chunk(file, source, grains)) => self.chunk(file, &source, grains),
+                Some(Job::Finish(file, source)) => self.finish(file, &source),
+                Some(Job::Wait) => {
                     self.wait()?;
                     continue;
                 }
-                Job::End => return self.part(),
+                Some(Job::End) => return self.part(),
             };
             self.asked_at = clock::now();
             outcome?;
@@ -319,6 +292,35 @@ impl<'a> Connection<'a> {
         }
         self.offer_once(file, source)?;
         self.send_chunk(file, source, grains)
+    }
+
+    /// Whether chunks are read while others are sent.
+    fn reads_ahead(&mut self) -> bool {
+        let is_of_use = self.rate.is_fast() && self.worker.sender.reads_ahead;
+        if is_of_use && self.ahead.is_none() {
+            // Without the thread it is slower, and that is all.
+            self.ahead = Ahead::start().ok();
+        }
+        is_of_use && self.ahead.is_some()
+    }
+
+    fn claim_ahead(&mut self, file: u32, source: Arc<Source>, grains: Range<u64>) {
+        let place = place_of(&source.offer(file), &grains);
+        let ahead = self.ahead.as_mut().expect("asked for before");
+        ahead.push(Claimed { source, place, grains });
+    }
+
+    /// Sends the chunk that was claimed first.
+    fn send_ahead(&mut self) -> Result<(), Broken> {
+        let next = self.ahead.as_mut().and_then(Ahead::next);
+        let Some((Claimed { source, place, grains }, read)) = next else { return Ok(()) };
+        let Read::Ready(data, hashed) = read else { return self.withdraw(place.file) };
+        self.offer_once(place.file, &source)?;
+        self.channel.send_parts([&chunk_prefix(place), &data, &hashed.check])?;
+        source.note(hashed.values);
+        self.ahead.as_mut().expect("it was there before").give_back(data);
+        self.unanswered.push(Unanswered::Chunk { place, grains, written: clock::now() });
+        Ok(())
     }
 
     fn send_chunk(&mut self, file: u32, source: &Arc<Source>, grains: Range<u64>) -> Result<(), Broken> {
@@ -412,6 +414,7 @@ impl<'a> Connection<'a> {
                 None => Err(Broken::Told(problem.text)),
                 Some(file) => {
                     self.unanswered.forget(file, |_| true);
+                    self.forget_ahead(file);
                     self.plan.refused(file, &problem);
                     Ok(())
                 }
@@ -424,6 +427,9 @@ impl<'a> Connection<'a> {
         let answered = self.unanswered.take(|item| item.file() == have.file && !item.is_chunk());
         let answered = answered.ok_or_else(|| malformed("an answer to nothing"))?;
         let was_finished = matches!(answered, Unanswered::Finish { .. });
+        if have.held != Held::Part {
+            self.forget_ahead(have.file);
+        }
         match have.held {
             Held::Part => {}
             Held::Whole => self.unanswered.forget(have.file, |_| true),
@@ -432,6 +438,13 @@ impl<'a> Connection<'a> {
         }
         let outcome = self.plan.have(self.worker.number, have, was_finished);
         outcome.map_err(|error| ChannelError::from(error).into())
+    }
+
+    /// What is claimed of a file is not sent: nobody would answer.
+    fn forget_ahead(&mut self, file: u32) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.forget(file);
+        }
     }
 
     fn told_of_arrival(&mut self, arrived: Place) -> Result<(), Broken> {

@@ -136,6 +136,7 @@ pub fn sender(files: Vec<PathBuf>, peer: SocketAddr, paths: u8) -> Sender {
         sockets: options(true),
         backups: false,
         piece_bytes: 64 << 10,
+        reads_ahead: true,
         patience: PATIENCE,
         give_up: PATIENCE,
     }
