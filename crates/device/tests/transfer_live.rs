@@ -117,37 +117,6 @@ fn a_path_that_dies_costs_only_what_was_under_way_and_all_paths_may_die_and_retu
 }
 
 #[test]
-fn each_interface_is_the_backup_of_the_other_socket_and_nothing_more() {
-    if skip("each_interface_is_the_backup_of_the_other_socket_and_nothing_more") {
-        return;
-    }
-    let place = Place::new();
-    write_noise(&place.file("large"), 12 << 20, 1);
-    let _receiver = place.receive(false, "--max-rate 2M");
-    let mut sender = Running(place.send("large", false, "").spawn().unwrap());
-    let client = &place.lab.client;
-    thread::sleep(Duration::from_millis(2000));
-    let endpoints = client.run("ip", "mptcp endpoint show");
-    assert_eq!(endpoints.matches("subflow backup").count(), 2, "{endpoints}");
-    assert!(client.mib("MPTcpExt", "MPJoinSynAckRx") >= 2, "each socket has the other interface, too");
-    assert_eq!(client.mib("MPTcpExt", "MPPrioTx"), 0, "no first subflow was made a backup");
-    client.ip("link set c2 down");
-    let code = sender.end();
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut sender.0.stdout.take().unwrap(), &mut said).unwrap();
-    assert_eq!(code, Some(0), "{said}");
-    let outcome: Value = serde_json::from_str(&said).unwrap();
-    let second = &outcome["paths"][1];
-    assert_eq!(
-        (&second["name"], &second["connections"], &second["down"]),
-        (&"c2".into(), &1.into(), &Value::Null),
-        "{said}"
-    );
-    assert_eq!(client.run("ip", "mptcp endpoint show"), "", "they are gone");
-    place.check("large", "a backup");
-}
-
-#[test]
 fn a_large_file_with_holes_arrives_whole_over_both_links_with_little_memory() {
     if skip("a_large_file_with_holes_arrives_whole_over_both_links_with_little_memory") {
         return;

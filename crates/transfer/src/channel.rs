@@ -6,7 +6,7 @@
 
 use std::{
     io::{self, IoSlice, Read as _, Write as _},
-    net::{IpAddr, TcpStream},
+    net::TcpStream,
     os::fd::{AsFd as _, BorrowedFd},
     time::{Duration, Instant},
 };
@@ -108,11 +108,6 @@ impl Channel {
     /// The socket, to ask the kernel of it.
     pub(crate) fn socket(&self) -> &TcpStream {
         &self.socket
-    }
-
-    /// Which address of this machine it has.
-    pub(crate) fn local_address(&self) -> Option<IpAddr> {
-        self.socket.local_addr().ok().map(|address| address.ip().to_canonical())
     }
 
     /// From now on another flag ends it.

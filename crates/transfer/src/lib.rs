@@ -20,7 +20,7 @@ mod stop;
 mod tree;
 pub mod wire;
 
-pub use backup::NoBackups;
+pub use backup::{BackupWay, NoBackups};
 pub use channel::ChannelError;
 pub use sockets::SocketMemory;
 pub use stop::Stop;

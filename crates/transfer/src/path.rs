@@ -17,6 +17,7 @@ use std::{
 
 use anabranch_netlink::{
     NetlinkError,
+    mptcp::{Choice, Kept},
     rtnetlink::{Address, Link, Route, RouteKind, Rtnetlink},
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -127,9 +128,13 @@ pub struct SocketOptions {
 }
 
 impl SocketOptions {
-    fn open(&self, domain: Domain) -> io::Result<(Socket, Transport)> {
+    /// With a choice, user space is to manage it.
+    fn open(&self, domain: Domain, choice: Option<&Choice>) -> io::Result<(Socket, Transport)> {
+        let create = || Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP));
+        // Where it cannot be chosen any more, there are no backups, which is said when they are opened.
+        let created = choice.and_then(|choice| choice.in_user_space(create).ok());
         let (socket, transport) = match self.mptcp {
-            true => match Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP)) {
+            true => match created.unwrap_or_else(create) {
                 Ok(socket) => (socket, Transport::Mptcp),
                 // The kernel lacks it (EPROTONOSUPPORT, EINVAL) or `net.mptcp.enabled` is 0 (ENOPROTOOPT).
                 Err(_) => (Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?, Transport::Tcp),
@@ -152,7 +157,7 @@ impl SocketOptions {
     /// If the address is taken, or not this machine's.
     pub fn listen(&self, address: SocketAddr) -> Result<(std::net::TcpListener, Transport), PathError> {
         let failed = |source| PathError::Socket { what: format!("listening on {address}"), source };
-        let (socket, transport) = self.open(Domain::for_address(address)).map_err(failed)?;
+        let (socket, transport) = self.open(Domain::for_address(address), None).map_err(failed)?;
         let listen = || {
             socket.set_reuse_address(true)?;
             if address.is_ipv6() {
@@ -172,6 +177,52 @@ impl SocketOptions {
 pub struct Path {
     /// The interface or address; none: whichever the kernel takes.
     via: Option<Via>,
+}
+
+/// A connection that has been opened.
+pub(crate) struct Opened {
+    pub(crate) socket: TcpStream,
+    pub(crate) transport: Transport,
+    /// Keeps whoever manages all connections from managing this one, if user space does.
+    pub(crate) kept: Option<Kept>,
+}
+
+/// Where subflows of a path begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) address: IpAddr,
+    pub(crate) interface: u32,
+}
+
+/// The paths and this machine as they are now.
+pub(crate) struct Here {
+    /// Of each path; none if it has no address now, or its link is down.
+    pub(crate) places: Vec<Option<Place>>,
+    /// All addresses of links that are not down.
+    pub(crate) addresses: Vec<IpAddr>,
+}
+
+impl Here {
+    /// Asks the kernel.
+    pub(crate) fn look(paths: &[Path], peer: IpAddr) -> Result<Self, NetlinkError> {
+        let mut interfaces = Interfaces::read()?;
+        interfaces.links.retain(|link| link.is_running);
+        let Interfaces { links, addresses, .. } = &mut interfaces;
+        addresses.retain(|known| links.iter().any(|link| link.index == known.interface));
+        let place = |path: &Path| match path.via.as_ref()? {
+            Via::Address(address) => {
+                let known = interfaces.addresses.iter().find(|known| known.address == *address)?;
+                known.is_usable.then_some(Place { address: *address, interface: known.interface })
+            }
+            Via::Interface(name) => {
+                let link = interfaces.links.iter().find(|link| link.name == *name)?;
+                let address = interfaces.address_of(link, peer)?;
+                Some(Place { address, interface: link.index })
+            }
+        };
+        let places = paths.iter().map(place).collect();
+        Ok(Self { places, addresses: interfaces.addresses.iter().map(|known| known.address).collect() })
+    }
 }
 
 /// What the kernel says of its interfaces.
@@ -247,15 +298,34 @@ impl Path {
         patience: Duration,
         stop: &Stop,
     ) -> Result<(TcpStream, Transport), PathError> {
+        self.open(peer, options, None, patience, stop).map(|opened| (opened.socket, opened.transport))
+    }
+
+    /// The same; with a choice, user space is to manage the connection.
+    pub(crate) fn open(
+        &self,
+        peer: SocketAddr,
+        options: &SocketOptions,
+        choice: Option<&Choice>,
+        patience: Duration,
+        stop: &Stop,
+    ) -> Result<Opened, PathError> {
         let (local, device) = self.local(peer.ip())?;
         let failed = |source| PathError::Socket { what: format!("connecting to {peer} via {self}"), source };
-        let (socket, transport) = options.open(Domain::for_address(peer)).map_err(failed)?;
+        let (socket, transport) = options.open(Domain::for_address(peer), choice).map_err(failed)?;
+        let mut kept = None;
         let begin = || {
             if let Some(device) = device {
                 socket.bind_device(Some(device.as_bytes()))?;
             }
             if let Some(local) = local {
                 socket.bind(&SocketAddr::new(local, 0).into())?;
+            }
+            if choice.is_some()
+                && let Some(bound) = socket.local_addr()?.as_socket()
+            {
+                // Without it, an agent that manages all connections would manage this one, too.
+                kept = Kept::say(bound).ok();
             }
             socket.set_tcp_nodelay(true)?;
             socket.set_nonblocking(true)?;
@@ -287,7 +357,7 @@ impl Path {
         }
         match socket.take_error().map_err(failed)? {
             Some(error) => Err(failed(error)),
-            None => Ok((socket.into(), transport)),
+            None => Ok(Opened { socket: socket.into(), transport, kept }),
         }
     }
 }

@@ -30,15 +30,15 @@ const FIRST: usize = 10;
 const PAUSE: u32 = 50;
 
 /// The two ends of a connection.
-type Ends = (SocketAddr, SocketAddr);
+pub(crate) type Ends = (SocketAddr, SocketAddr);
 
 /// Ends as the kernel lists them, with IPv4 as such.
-fn canonical((local, remote): Ends) -> Ends {
+pub(crate) fn canonical((local, remote): Ends) -> Ends {
     let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
     (plain(local), plain(remote))
 }
 
-fn ends_of(socket: &TcpStream) -> Option<Ends> {
+pub(crate) fn ends_of(socket: &TcpStream) -> Option<Ends> {
     Some(canonical((socket.local_addr().ok()?, socket.peer_addr().ok()?)))
 }
 

@@ -1,23 +1,24 @@
 //! Whether the agent may manage this network namespace, and that it alone does.
 
-use std::{fs, path::Path};
+use std::path::Path;
+
+use anabranch_netlink::mptcp::{Choice, Turn};
 
 use super::{Config, control::Control};
 use crate::{DeviceError, doctor::Facts};
-
-/// From Linux 6.16 the first, before it the second.
-const PATH_MANAGER: [&str; 2] = ["/proc/sys/net/mptcp/path_manager", "/proc/sys/net/mptcp/pm_type"];
 
 /// The right to manage the namespace, held while the value lives.
 pub(super) struct Claim {
     pub(super) control: Control,
     before: String,
     /// What to write where when it is over.
-    restore: Option<(&'static str, String)>,
+    restore: Option<(Choice, String)>,
 }
 
 impl Claim {
     pub(super) fn make(config: &Config) -> Result<Self, DeviceError> {
+        // Until it is chosen, nobody else may have it otherwise for a moment.
+        let turn = Turn::take()?;
         let facts = Facts::read(Path::new("/"), std::env::consts::ARCH);
         match facts.mptcp_enabled {
             Some(true) => {}
@@ -41,7 +42,7 @@ impl Claim {
         let before = facts.path_manager.unwrap_or_else(|| "kernel".to_owned());
         let restore = match before.as_str() {
             "userspace" => None,
-            _ if config.set_pm_type => Some(take()?),
+            _ if config.set_pm_type => Some(take(&turn)?),
             _ => {
                 return Err(DeviceError::Refused(format!(
                     "the path manager of this network namespace is `{before}`: set `set_pm_type = true` under [agent], or \
@@ -61,9 +62,7 @@ impl Claim {
     pub(super) fn release(self) -> Result<(), DeviceError> {
         match self.restore {
             None => Ok(()),
-            Some((file, value)) => {
-                fs::write(file, value).map_err(DeviceError::system(format!("writing {file}")))
-            }
+            Some((choice, before)) => Ok(choice.restore(&before)?),
         }
     }
 }
@@ -73,11 +72,9 @@ fn unavailable(text: &str) -> DeviceError {
 }
 
 /// Lets user space manage connections that begin from now on; what to undo.
-fn take() -> Result<(&'static str, String), DeviceError> {
-    let [new, old] = PATH_MANAGER;
-    let (file, value) = if Path::new(new).exists() { (new, "userspace") } else { (old, "1") };
-    let failed = || DeviceError::system(format!("writing {file}"));
-    let before = fs::read_to_string(file).map_err(failed())?;
-    fs::write(file, value).map_err(failed())?;
-    Ok((file, before.trim().to_owned()))
+fn take(turn: &Turn) -> Result<(Choice, String), DeviceError> {
+    let lacking = "this kernel has no path manager in user space (Linux 5.19)";
+    let choice = Choice::find().ok_or_else(|| unavailable(lacking))?;
+    let before = choice.choose_user_space(turn)?;
+    Ok((choice, before))
 }

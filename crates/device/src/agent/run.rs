@@ -17,7 +17,7 @@ use std::{
 use anabranch_netlink::{
     NetlinkError,
     diag::{Connection, SocketDiag, Subflow},
-    mptcp::{self, PathManager, SubflowAddress, Token},
+    mptcp::{self, PathManager, SubflowAddress, Token, keeper},
     rtnetlink,
 };
 use anabranch_policy::paths::{Nanos, State};
@@ -421,6 +421,7 @@ impl<'a> Agent<'a> {
             let why = match policy {
                 _ if is_accepted => Some("accepted"),
                 None => Some("no-policy"),
+                Some(_) if is_kept(connection) => Some("managed-by-its-program"),
                 Some(_) if !self.is_ours(token)? => Some("managed-by-the-kernel"),
                 Some(_) => None,
             };
@@ -462,4 +463,9 @@ impl<'a> Agent<'a> {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) % 1001) as u32
     }
+}
+
+/// Whether the program that has opened a connection manages it itself.
+fn is_kept(connection: &Connection) -> bool {
+    keeper(connection.address.local).is_some_and(|user| user == 0 || user == connection.user)
 }

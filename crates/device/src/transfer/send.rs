@@ -9,6 +9,7 @@ use std::{
 
 use anabranch_device::DeviceError;
 use anabranch_transfer::{
+    BackupWay,
     memory::Share,
     path::{Path, SocketOptions, Transport, Via},
     security::{ClientTls, Fingerprint, Identity, OnceToken, Servers},
@@ -54,7 +55,7 @@ pub(crate) struct Arguments {
     /// Use TCP, not Multipath TCP.
     #[arg(long)]
     tcp: bool,
-    /// Leave the kernel's endpoints of Multipath TCP alone: the interfaces are no backups of each other's connections.
+    /// The interfaces are no backups of each other's connections: a path that dies takes its connection with it.
     #[arg(long)]
     no_backup: bool,
     /// Give a connection up, and open it again, after so many seconds without progress.
@@ -183,6 +184,7 @@ struct Display {
     wants_mptcp: bool,
     /// What was said of each path, so that it is said once.
     said: Vec<(Option<Transport>, Standing)>,
+    has_said_how_backups: bool,
     has_said_why_no_backups: bool,
     /// When the paths' rates were taken last, what had arrived then, and what they were.
     taken_at: Instant,
@@ -204,6 +206,7 @@ impl Display {
             bar,
             wants_mptcp,
             said: vec![(None, Standing::New); paths],
+            has_said_how_backups: false,
             has_said_why_no_backups: false,
             taken_at: now(),
             taken: vec![0; paths],
@@ -234,6 +237,12 @@ impl Display {
                     self.bar.suspend(|| say(&format!("{}: {why}", path.name)));
                 }
             }
+        }
+        if status.backups == Some(BackupWay::Endpoints) && !self.has_said_how_backups {
+            self.has_said_how_backups = true;
+            let line = "net.mptcp.path_manager cannot be set here: the interfaces are backups of each other by endpoints, for all \
+                        connections of this network namespace";
+            self.bar.suspend(|| say(line));
         }
         if let (Some(why), false) = (&status.no_backups, self.has_said_why_no_backups) {
             self.has_said_why_no_backups = true;
@@ -312,6 +321,8 @@ fn object(outcome: &Outcome, seconds: f64) -> serde_json::Value {
     let mut object = json!({
         "files": files.collect::<Vec<_>>(),
         "paths": paths.collect::<Vec<_>>(),
+        "backups": outcome.backups.map(|way| way.to_string()),
+        "no_backups": outcome.no_backups,
         "seconds": seconds,
         "failure": outcome.failure.as_ref().map(ToString::to_string),
     });

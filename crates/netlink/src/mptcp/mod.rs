@@ -1,7 +1,7 @@
 //! The generic netlink family `mptcp_pm` (`linux/mptcp_pm.h`, `Documentation/netlink/specs/mptcp_pm.yaml`; ip-mptcp(8)).
 //!
 //! [`PathManager`] asks, [`Events`] hears. Which commands do something depends on the path manager of a connection, which
-//! `net.mptcp.pm_type` (from Linux 6.16 `net.mptcp.path_manager`) gave it when it began:
+//! `net.mptcp.pm_type` (from Linux 6.16 `net.mptcp.path_manager`) gave it when it began ([`Choice`]):
 //!
 //! | the kernel's own | in user space |
 //! |---|---|
@@ -9,6 +9,7 @@
 //!
 //! All of it needs `CAP_NET_ADMIN` in the user namespace that owns the network namespace, but for reading limits.
 
+mod choice;
 mod endpoint;
 mod event;
 mod manager;
@@ -21,6 +22,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
+pub use choice::{Choice, Kept, Turn, keeper};
 pub use endpoint::{Endpoint, EndpointFlags};
 pub use event::{Announcement, Closed, Connection, Event, Events, Reset, Subflow};
 pub use manager::PathManager;

@@ -16,7 +16,7 @@ mod source;
 mod trouble;
 mod worker;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Mutex, thread, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, thread, time::Duration};
 
 pub use outcome::{Failure, FileOutcome, Outcome, PathStatus, Standing, Status};
 pub use source::SourceError;
@@ -70,9 +70,9 @@ impl Sender {
     pub fn run(&self, stop: &Stop, watch: &mut dyn FnMut(&Status)) -> Outcome {
         assert!(!self.paths.is_empty(), "there is a path");
         let is_of_use = self.backups && self.sockets.mptcp && self.paths.len() > 1;
-        let (backups, no_backups) = match is_of_use.then(|| Backups::begin(self.paths.len())) {
+        let (backups, no_backups) = match is_of_use.then(|| Backups::begin(&self.paths, self.peer)) {
             None => (None, None),
-            Some(Ok(backups)) => (Some(Mutex::new(backups)), None),
+            Some(Ok(backups)) => (Some(backups), None),
             Some(Err(why)) => (None, Some(why.to_string())),
         };
         let path = |path: &Path| PathStatus {
@@ -83,7 +83,8 @@ impl Sender {
             chunks: 0,
             connections: 0,
         };
-        let plan = Plan::new(&self.files, self.paths.iter().map(path).collect(), no_backups);
+        let way = backups.as_ref().map(Backups::way);
+        let plan = Plan::new(&self.files, self.paths.iter().map(path).collect(), way, no_backups);
         let session = random();
         // Raised when it ends early, and when it ends at all.
         let (end, over) = (Stop::new(), Stop::new());
@@ -94,6 +95,11 @@ impl Sender {
             let sockets = &sockets;
             let looker = thread::Builder::new().name("memory".to_owned()).stack_size(256 << 10);
             looker.spawn_scoped(scope, || sockets.work()).expect("a thread can be made");
+            if let Some(backups) = backups {
+                let backer = thread::Builder::new().name("backups".to_owned()).stack_size(256 << 10);
+                let work = || backups.work(|why| plan.without_backups(why));
+                backer.spawn_scoped(scope, work).expect("a thread can be made");
+            }
             opener.spawn_scoped(scope, move || open_files(plan, end)).expect("a thread can be made");
             let mut workers = Vec::new();
             for number in 0..self.paths.len() {
@@ -129,12 +135,17 @@ impl Sender {
                 worker.join().expect("a worker does not panic");
             }
             sockets.close();
+            if let Some(backups) = backups {
+                backups.close();
+            }
             failure
         });
-        watch(&plan.status());
+        let status = plan.status();
+        watch(&status);
         let why = failure.as_ref().map(ToString::to_string).unwrap_or_default();
         let sockets = sockets.memory();
-        Outcome { files: plan.outcomes(&why), paths: plan.status().paths, sockets, failure }
+        let Status { paths, backups, no_backups, .. } = status;
+        Outcome { files: plan.outcomes(&why), paths, backups, no_backups, sockets, failure }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{SocketMemory, path::Transport, wire::HASH_BYTES};
+use crate::{BackupWay, SocketMemory, path::Transport, wire::HASH_BYTES};
 
 /// How far everything is.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Status {
     pub there_bytes: u64,
     /// Each path.
     pub paths: Vec<PathStatus>,
+    /// How the interfaces are backups of each other; none if they are not.
+    pub backups: Option<BackupWay>,
     /// Why the interfaces are not backups of each other, though they were to be.
     pub no_backups: Option<String>,
 }
@@ -88,6 +90,10 @@ pub struct Outcome {
     pub files: Vec<FileOutcome>,
     /// Each path.
     pub paths: Vec<PathStatus>,
+    /// As in [`Status`].
+    pub backups: Option<BackupWay>,
+    /// As in [`Status`].
+    pub no_backups: Option<String>,
     /// What their sockets have held.
     pub sockets: SocketMemory,
     /// Why it ended early, if it did.

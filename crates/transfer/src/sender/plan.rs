@@ -16,7 +16,7 @@ use super::{
     source::{Source, SourceError},
 };
 use crate::{
-    clock,
+    BackupWay, clock,
     path::Transport,
     wire::{Code, Have, Held, Malformed, Problem},
 };
@@ -71,6 +71,7 @@ struct Inner {
     paths: Vec<PathStatus>,
     /// Workers that will not come back, and why.
     retired: Vec<Option<String>>,
+    backups: Option<BackupWay>,
     no_backups: Option<String>,
     moved_at: Instant,
 }
@@ -107,7 +108,12 @@ fn number(index: usize, is_second_try: bool) -> u32 {
 }
 
 impl Plan {
-    pub(super) fn new(files: &[PathBuf], paths: Vec<PathStatus>, no_backups: Option<String>) -> Self {
+    pub(super) fn new(
+        files: &[PathBuf],
+        paths: Vec<PathStatus>,
+        backups: Option<BackupWay>,
+        no_backups: Option<String>,
+    ) -> Self {
         let entry = |path: &PathBuf| Entry {
             path: path.clone(),
             state: State::Waiting,
@@ -126,6 +132,7 @@ impl Plan {
             seems_empty: false,
             paths,
             retired,
+            backups,
             no_backups,
             moved_at: clock::now(),
         };
@@ -417,13 +424,15 @@ impl Plan {
                 .map(|entry| (entry.had_bytes + entry.arrived_bytes).min(size(entry)))
                 .sum(),
             paths: inner.paths.clone(),
+            backups: inner.backups,
             no_backups: inner.no_backups.clone(),
         }
     }
 
     /// There are no backups after all.
     pub(super) fn without_backups(&self, why: String) {
-        self.lock().no_backups = Some(why);
+        let mut inner = self.lock();
+        (inner.backups, inner.no_backups) = (None, Some(why));
     }
 
     /// What has become of each file; of those that have not ended, `why`.

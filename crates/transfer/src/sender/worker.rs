@@ -3,10 +3,11 @@
 use std::{
     collections::BTreeSet,
     ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use anabranch_netlink::mptcp::Kept;
 use socket2::SockRef;
 
 use super::{
@@ -21,9 +22,10 @@ use super::{
 };
 use crate::{
     ChannelError, Stop,
-    backup::{Backups, SETTLING},
+    backup::Backups,
     channel::{Channel, Incoming},
     clock,
+    path::Opened,
     sockets::{Sockets, transport_of},
     tree::ChunkHasher,
     wire::{Code, Frame, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix},
@@ -48,7 +50,7 @@ pub(super) struct Worker<'a> {
     pub(super) stop: &'a Stop,
     /// Nothing is left to do: whoever is still connecting need not go on, while others say farewell.
     pub(super) over: &'a Stop,
-    pub(super) backups: Option<&'a Mutex<Backups>>,
+    pub(super) backups: Option<&'a Backups<'a>>,
     pub(super) sockets: &'a Sockets,
 }
 
@@ -59,19 +61,16 @@ impl Worker<'_> {
         while !self.stop.is_raised() && !self.plan.has_ended() {
             let began_at = clock::now();
             let trouble = match self.connect() {
-                Ok(mut channel) => {
+                Ok((mut channel, kept)) => {
                     channel.set_stop(self.stop.clone());
-                    let address = channel.local_address();
                     let _presence = self.sockets.enter(channel.socket());
+                    let _backed =
+                        self.backups.map(|backups| backups.enter(self.number, channel.socket(), kept));
                     let mut connection = Connection::new(self, channel);
                     let outcome = connection.run();
                     self.plan.lost(self.number);
                     if outcome.is_ok() {
                         return connection.channel.close();
-                    }
-                    drop(connection);
-                    if let (Some(backups), Some(address)) = (self.backups, address) {
-                        lock(backups).remove(address);
                     }
                     outcome.err()
                 }
@@ -96,11 +95,13 @@ impl Worker<'_> {
     }
 
     /// Opens a connection up to the receiver's welcome.
-    fn connect(&self) -> Result<Channel, Trouble> {
+    fn connect(&self) -> Result<(Channel, Option<Kept>), Trouble> {
         let sender = self.sender;
         let (path, patience) = (&sender.paths[self.number], sender.patience);
-        let connected = path.connect(sender.peer, &sender.sockets, patience, self.over);
-        let (socket, transport) = connected.map_err(|error| Trouble::Passing(error.to_string()))?;
+        let choice = self.backups.and_then(Backups::choice);
+        let opened = path.open(sender.peer, &sender.sockets, choice, patience, self.over);
+        let Opened { socket, transport, kept } =
+            opened.map_err(|error| Trouble::Passing(error.to_string()))?;
         let tls = sender.security.as_ref().map(|(tls, _)| tls.connection());
         let channel = Channel::new(socket, tls, sender.piece_bytes, self.over.clone(), patience);
         let mut channel = channel.map_err(|error| Trouble::Passing(error.to_string()))?;
@@ -121,12 +122,8 @@ impl Worker<'_> {
         channel.set_deadline(None);
         let transport = transport_of(channel.socket(), transport);
         self.plan.stand(self.number, Standing::Up, Some(transport));
-        Ok(channel)
+        Ok((channel, kept))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A connection that is open.
@@ -134,8 +131,6 @@ struct Connection<'a> {
     worker: &'a Worker<'a>,
     plan: &'a Plan,
     channel: Channel,
-    /// When its address becomes an endpoint for the others.
-    backup_at: Option<Instant>,
     offered: BTreeSet<u32>,
     unanswered: Answers,
     rate: Rate,
@@ -158,7 +153,6 @@ impl<'a> Connection<'a> {
             worker,
             plan: worker.plan,
             channel,
-            backup_at: worker.backups.map(|_| now + SETTLING),
             offered: BTreeSet::new(),
             unanswered: Answers::default(),
             rate: Rate::new(now),
@@ -176,9 +170,6 @@ impl<'a> Connection<'a> {
         loop {
             while self.channel.is_readable(Duration::ZERO)? {
                 self.hear()?;
-            }
-            if self.backup_at.is_some_and(|at| at <= clock::now()) {
-                self.back_up();
             }
             let under_way_bytes = self.unanswered.data_bytes();
             let is_full = self.unanswered.answer_bytes() >= ANSWERS_BYTES_MAX
@@ -222,16 +213,6 @@ impl<'a> Connection<'a> {
         if self.unsent_bytes.is_none_or(|set| set.abs_diff(wanted) > set / 4) {
             let _ = SockRef::from(self.channel.socket()).set_tcp_notsent_lowat(wanted);
             self.unsent_bytes = Some(wanted);
-        }
-    }
-
-    /// Makes this path a backup of the others.
-    fn back_up(&mut self) {
-        self.backup_at = None;
-        if let (Some(backups), Some(address)) = (self.worker.backups, self.channel.local_address())
-            && let Err(error) = lock(backups).add(address)
-        {
-            self.plan.without_backups(error.to_string());
         }
     }
 

@@ -13,7 +13,7 @@ fn plan(place: &tempfile::TempDir, sizes: &[u64], paths: usize) -> Plan {
         chunks: 0,
         connections: 0,
     };
-    let plan = Plan::new(&files, vec![path; paths], None);
+    let plan = Plan::new(&files, vec![path; paths], None, None);
     for (index, (path, size_bytes)) in files.iter().zip(sizes).enumerate() {
         std::fs::File::create(path).unwrap().set_len(*size_bytes).unwrap();
         assert!(plan.to_open().flatten().is_some());

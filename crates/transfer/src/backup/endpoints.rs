@@ -1,13 +1,14 @@
-//! The other interfaces as backups of each dedicated subflow, by the kernel's path manager.
+//! Backups by the kernel's path manager, where it cannot be chosen for our sockets alone.
 //!
-//! MPTCP-IoT has one active subflow per socket and the other interface as its backup, so that a path that dies takes no socket with it. Linux's
-//! path manager knows endpoints of the whole network namespace: an address with the flags `subflow backup` gives every connection another
+//! It knows endpoints of the whole network namespace: an address with the flags `subflow backup` gives every connection another
 //! subflow from there, which carries data only while no other can. A connection that *begins* at such an address would have its first
 //! subflow made a backup too; so an address becomes an endpoint only after its own connection has begun, and is none while that is
 //! opened again.
 //!
 //! Endpoints are everybody's in the namespace. So this is done only where there are none yet, and they are taken away at the end; a sender
-//! that is killed leaves them (`ip mptcp endpoint flush` removes them), and the next one leaves those alone.
+//! that is killed leaves them (`ip mptcp endpoint flush` removes them), and the next one leaves those alone. A connection has a second subflow over
+//! its own path, too, which is of no use: the kernel notes an address as taken by a first subflow only where it was an endpoint
+//! when the kernel first looked.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -20,28 +21,16 @@ use anabranch_netlink::{
     rtnetlink::Rtnetlink,
 };
 
+use super::NoBackups;
+
 /// An address that no machine has.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// After the beginning of a connection until its address becomes an endpoint: the kernel must know by then that the connection is one of
 /// Multipath TCP, which it does when the first acknowledgement has come.
-pub(crate) const SETTLING: Duration = Duration::from_millis(300);
-
-/// Why there are no backups.
-#[derive(Debug, thiserror::Error)]
-pub enum NoBackups {
-    /// The kernel does not let us, or has no Multipath TCP.
-    #[error(transparent)]
-    Netlink(#[from] NetlinkError),
-    /// Somebody else has endpoints.
-    #[error("there are endpoints already, which are left alone (`ip mptcp endpoint show`)")]
-    EndpointsThere,
-    /// Another program is the path manager.
-    #[error("a program in user space is the path manager here (net.mptcp.pm_type)")]
-    UserSpace,
-}
+pub(super) const SETTLING: Duration = Duration::from_millis(300);
 
 /// Endpoints that are ours.
-pub(crate) struct Backups {
+pub(super) struct Endpoints {
     manager: PathManager,
     /// What is added, and which number the kernel gave it.
     added: Vec<(IpAddr, u8)>,
@@ -49,14 +38,9 @@ pub(crate) struct Backups {
     limits: Option<Limits>,
 }
 
-impl Backups {
+impl Endpoints {
     /// For so many paths; adds nothing yet.
-    pub(crate) fn begin(paths: usize) -> Result<Self, NoBackups> {
-        let kind = std::fs::read_to_string("/proc/sys/net/mptcp/pm_type").unwrap_or_default();
-        if kind.trim() == "1" {
-            return Err(NoBackups::UserSpace);
-        }
-        let mut manager = PathManager::open()?;
+    pub(super) fn begin(mut manager: PathManager, paths: usize) -> Result<Self, NoBackups> {
         if !manager.endpoints()?.is_empty() {
             return Err(NoBackups::EndpointsThere);
         }
@@ -69,7 +53,7 @@ impl Backups {
     }
 
     /// Other connections may have subflows from this address.
-    pub(crate) fn add(&mut self, address: IpAddr) -> Result<(), NetlinkError> {
+    pub(super) fn add(&mut self, address: IpAddr) -> Result<(), NetlinkError> {
         if self.added.iter().any(|(known, _)| *known == address) {
             return Ok(());
         }
@@ -101,7 +85,7 @@ impl Backups {
     }
 
     /// A connection is about to begin at this address.
-    pub(crate) fn remove(&mut self, address: IpAddr) {
+    pub(super) fn remove(&mut self, address: IpAddr) {
         self.added.retain(|(known, id)| {
             if *known == address {
                 // Somebody may have removed it meanwhile.
@@ -112,7 +96,7 @@ impl Backups {
     }
 }
 
-impl Drop for Backups {
+impl Drop for Endpoints {
     fn drop(&mut self) {
         for (_, id) in &self.added {
             let _ = self.manager.delete_endpoint(*id);
