@@ -22,7 +22,7 @@ use crate::{
     backup::Backups,
     channel::{Channel, Incoming},
     clock,
-    path::Opened,
+    path::{Opened, Transport},
     sockets::{Sockets, transport_of},
     tree::ChunkHasher,
     wire::{
@@ -258,7 +258,13 @@ impl<'a> Connection<'a> {
                     self.wait()?;
                     continue;
                 }
-                Job::End => return self.part(),
+                Job::End => {
+                    // It may have fallen back since it began, as long as it had one subflow.
+                    if transport_of(self.channel.socket(), Transport::Mptcp) == Transport::FallenBack {
+                        self.plan.fell_back(self.worker.number);
+                    }
+                    return self.part();
+                }
             };
             self.asked_at = clock::now();
             outcome?;
