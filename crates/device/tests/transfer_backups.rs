@@ -3,44 +3,26 @@
 mod transfer_lab;
 
 use std::{
-    collections::BTreeMap,
     fs,
-    io::Read as _,
     net::IpAddr,
     process::{Command, Stdio},
     thread,
     time::Duration,
 };
 
-use anabranch_netlink::{
-    diag::{SocketDiag, Subflow},
-    mptcp::Token,
-};
+use anabranch_netlink::diag::{SocketDiag, Subflow};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use transfer_lab::{
     ADDRESSES, Place, Running,
     lab::{Namespace, random::Random},
+    looks::{outcome, sockets, wait},
     number, output,
     skip::skip,
     write_noise,
 };
 
 const ADDRESSES_6: [&str; 3] = ["fd77:1::1", "fd77:2::1", "fd77:2::2"];
-
-/// The client's sockets: of each connection its subflows that are established, the first one first.
-fn sockets(client: &Namespace) -> Vec<Vec<Subflow>> {
-    let listed = client.enter(|| SocketDiag::open().and_then(|mut diag| diag.subflows()).unwrap());
-    let mut of: BTreeMap<Token, Vec<Subflow>> = BTreeMap::new();
-    for subflow in listed.into_iter().filter(|subflow| subflow.state.is_established()) {
-        of.entry(subflow.token).or_default().push(subflow);
-    }
-    let mut sockets: Vec<_> = of.into_values().collect();
-    for subflows in &mut sockets {
-        subflows.sort_by_key(|subflow| subflow.flags.is_join());
-    }
-    sockets
-}
 
 /// Waits for as many sockets as paths, with as many subflows each, and checks that these are what they should be.
 fn wait_for_backups(client: &Namespace, addresses: &[&str]) -> Vec<Vec<Subflow>> {
@@ -67,31 +49,10 @@ fn wait_for_backups(client: &Namespace, addresses: &[&str]) -> Vec<Vec<Subflow>>
     sockets
 }
 
-fn wait<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
-    let mut seen = String::new();
-    for _ in 0..300 {
-        match look() {
-            Ok(found) => return found,
-            Err(other) => seen = other,
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    panic!("not within fifteen seconds: {what}; {seen}");
-}
-
 /// What is everybody's in a network namespace.
 fn settings(client: &Namespace) -> [String; 3] {
     let setting = client.run("sysctl", "-n net.mptcp.pm_type");
     [setting, client.run("ip", "mptcp endpoint show"), client.run("ip", "mptcp limits show")]
-}
-
-/// The outcome of a sender that has been waited for.
-fn outcome(sender: &mut Running) -> Value {
-    let code = sender.end();
-    let mut said = String::new();
-    sender.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(code, Some(0), "{said}");
-    serde_json::from_str(&said).unwrap()
 }
 
 fn via(addresses: &[&str]) -> String {

@@ -7,6 +7,7 @@
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../kernel/tests/common/lab.rs"]
 pub mod lab;
+pub mod looks;
 #[allow(unreachable_pub)]
 #[path = "../../../netlink/tests/common/skip.rs"]
 pub mod skip;

@@ -370,6 +370,11 @@ impl Plan {
         path.standing = standing;
     }
 
+    /// The connection of a path has become one of TCP.
+    pub(super) fn fell_back(&self, worker: usize) {
+        self.lock().paths[worker].transport = Some(Transport::FallenBack);
+    }
+
     /// A worker will not come back: no attempt of it would fare better.
     pub(super) fn retire(&self, worker: usize, why: String) {
         let mut inner = self.lock();

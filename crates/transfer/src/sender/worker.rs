@@ -25,7 +25,7 @@ use crate::{
     backup::Backups,
     channel::{Channel, Incoming},
     clock,
-    path::Opened,
+    path::{Opened, Transport},
     sockets::{Sockets, transport_of},
     tree::ChunkHasher,
     wire::{Code, Frame, Have, Held, Hello, Malformed, Offer, Place, Problem, VERSION, chunk_prefix},
@@ -199,7 +199,13 @@ impl<'a> Connection<'a> {
                     self.wait()?;
                     continue;
                 }
-                Some(Job::End) => return self.part(),
+                Some(Job::End) => {
+                    // It may have fallen back since it began, as long as it had one subflow.
+                    if transport_of(self.channel.socket(), Transport::Mptcp) == Transport::FallenBack {
+                        self.plan.fell_back(self.worker.number);
+                    }
+                    return self.part();
+                }
             };
             self.asked_at = clock::now();
             outcome?;
