@@ -3,8 +3,8 @@
 //! A queue that drops what it has no room for is full then, and the round trip about the longest that there is. Noise does not look at
 //! queues. So the losses at random are counted while the queue is not full, and divided by what was sent in that time: leaving the rest out
 //! of both changes the size of the sample alone. When it is full is told as the scheme "Spike" does (Cen, Cosman and Voelker, IEEE/ACM
-//! Transactions on Networking 11(5), 2003), with a state that begins at one round-trip time and ends below another: three quarters
-//! of the way from the least to the longest one (there half, which leaves less time to count in), and a third.
+//! Transactions on Networking 11(5), 2003), with a state that begins above one round-trip time and ends below another. Where they lie is our
+//! choice: at three quarters of the way from the least to the longest one, so that much time is left to count in, and at a third.
 //! Where nothing was lost for two readings it ends too, since a window that shrinks by little does not empty a deep queue.
 //!
 //! Left out, and who could notice: drops of an active queue management, of a queue of a few packets, or of a queue that others fill
