@@ -30,9 +30,6 @@ QUICK_SEEDS = 3
 #: Fewer repetitions that count give no interval.
 MIN_RUNS = 2
 
-#: The 99th percentile of the emulator's lateness, in the facts of a run's environment.
-LATENESS_FACT = "emulator_lateness_p99_us"
-
 
 class Group(StrEnum):
     """Which scenarios."""

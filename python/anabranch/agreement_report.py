@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
-from anabranch.agreement import LATENESS_FACT, Group, Kind, Measured
-from anabranch.results import Run
+from anabranch.agreement import Group, Kind, Measured
+from anabranch.kernel_runs import lateness
 from anabranch.stats import Estimate
 from anabranch.units import estimate_text, number, scale_of, title_of
 from anabranch.verdict import TOLERANCES, Judged, Verdict
@@ -72,7 +71,7 @@ def _conditions(measured: Sequence[Measured], duration_s: float | None) -> str:
         f"simulator {_all(run.manifest['version'] for run in sim)}.",
         f"{' or '.join(map(str, seeds))} repetitions of each on both engines.",
         f"The runs on the kernel take {_minutes(real_s)} of real time{took}.",
-        _lateness(kernel),
+        lateness(kernel),
         f"{sum(attempts) - len(attempts)} attempts were repeated; "
         f"of {len(kernel)} runs {sum(bool(run.invalid) for run in kernel)} do not count.",
     ]
@@ -91,17 +90,6 @@ def _all(texts: Iterable[object]) -> str:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
-
-
-def _lateness(runs: Sequence[Run]) -> str:
-    facts = [run.environment.get("facts", {}) for run in runs if not run.invalid]
-    late_us = [float(fact[LATENESS_FACT]) for fact in facts if LATENESS_FACT in fact]
-    if not late_us:
-        return "Lateness of the emulator: not recorded."
-    return (
-        "Lateness of the emulator, 99th percentile of a run that counts: "
-        f"{statistics.median(late_us):.0f} µs in the median, {max(late_us):.0f} µs at most."
-    )
 
 
 def _score(measured: Sequence[Measured]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from anabranch.results import Run
 
 #: How often the program is asked for runs that do not count; each time it tries three times itself.
 ROUNDS = 2
+
+#: The 99th percentile of the emulator's lateness, in the facts of a run's environment.
+LATENESS_FACT = "emulator_lateness_p99_us"
 
 
 def run_until_they_count(
@@ -57,6 +61,18 @@ def run_until_they_count(
         if any(run.invalid for run in runs):
             runs = experiment.run(engine="kernel", seeds=numbers, out=out, progress=progress, kernel=options)
     return list(runs)
+
+
+def lateness(runs: Iterable[Run]) -> str:
+    """Say in a sentence how late the emulator was in the runs that count."""
+    facts = [run.environment.get("facts", {}) for run in runs if not run.invalid]
+    late_us = [float(fact[LATENESS_FACT]) for fact in facts if LATENESS_FACT in fact]
+    if not late_us:
+        return "Lateness of the emulator: not recorded."
+    return (
+        "Lateness of the emulator, 99th percentile of a run that counts: "
+        f"{statistics.median(late_us):.0f} µs in the median, {max(late_us):.0f} µs at most."
+    )
 
 
 def after(before_s: float, progress: Progress | None) -> Progress | None:

@@ -21,7 +21,7 @@ import anabranch as ab
 from anabranch import Call, CongestionControl, cluster
 from anabranch.bundle import pack, unpack
 from anabranch.campaign import Task, run_tasks
-from anabranch.cli import app
+from anabranch.cli.commands import app
 from anabranch.cluster_worker import Batch, Item, make
 from support import LIMIT_S, REPOSITORY, TWO_PATHS, Command, started, tree, wait_for
 

@@ -13,7 +13,7 @@ import typer
 
 import anabranch as ab
 from anabranch import _engine
-from anabranch.cli import app
+from anabranch.cli.commands import app
 from support import REPOSITORY
 
 DOCUMENTS = [

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from anabranch.cli import app
 from anabranch.cli import reproduce_kernel as command
+from anabranch.cli.commands import app
 from anabranch.equilibrium import figure
 from anabranch.experiment import Experiment
 from anabranch.papers import ON_KERNEL

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import anabranch as ab
-from anabranch.cli import app
+from anabranch.cli.commands import app
 from anabranch.compare import collect, relabelled
 from anabranch.report import draw_figures, read_claims, render
 from anabranch.report.charts import MEAN, POINTS, quantities, series_chart

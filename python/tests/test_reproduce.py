@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner, Result
 
 from anabranch import papers
-from anabranch.cli import app
 from anabranch.cli import reproduce as command
+from anabranch.cli.commands import app
 from anabranch.equilibrium import figure
 from anabranch.experiment import Experiment
 from anabranch.papers.claims import claims

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from anabranch.cli import app
+from anabranch.cli.commands import app
 from anabranch.papers import transfer
 from anabranch.papers.claims import claims
 from anabranch.papers.kernel import experiments

@@ -6,13 +6,13 @@
 mod config;
 mod prefix;
 mod quantity;
+mod read;
 mod write;
 
-pub use config::{
-    ALIASES, Config, ConnectionRule, InterfaceRule, NONE, PROBE_EVERY, Policy, ProbeRule, Role, is_offered,
-};
+pub use config::{Config, ConnectionRule, InterfaceRule, Policy, ProbeRule, Role};
 pub use prefix::Prefix;
 pub use quantity::time;
+pub use read::{ALIASES, NONE, PROBE_EVERY, is_offered};
 
 /// Why a configuration was refused: file, line and column, what is expected and the nearest word, ready to print.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Quantities with units as in scenario files: `"500 ms"`, `"2 GB"`, `"1288 mW"`, `"52 nJ/bit"`.
 
-use anabranch_policy::paths::{Param, ParamUnit};
+use anabranch_policy::paths::{PathManagerParam, PathManagerUnit};
 use toml::Value;
 
 /// A unit, and how many base units it is.
@@ -82,29 +82,31 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
 }
 
 /// The value of a path manager's parameter, in the registry's unit.
-pub(crate) fn param(param: &Param, value: &Value) -> Result<u64, String> {
+pub(crate) fn param(param: &PathManagerParam, value: &Value) -> Result<u64, String> {
     let read = match (param.unit, value) {
-        (ParamUnit::Time, Value::String(text)) => time(text)?,
-        (ParamUnit::Bytes, Value::String(text)) => bytes(text)?,
-        (ParamUnit::Count, Value::Integer(number)) => u64::try_from(*number).map_err(|_| expected(param))?,
-        (ParamUnit::Bool, Value::Boolean(value)) => u64::from(*value),
-        (ParamUnit::Permille, Value::Float(share)) if (0.0..=1000.0).contains(share) => {
+        (PathManagerUnit::Time, Value::String(text)) => time(text)?,
+        (PathManagerUnit::Bytes, Value::String(text)) => bytes(text)?,
+        (PathManagerUnit::Count, Value::Integer(number)) => {
+            u64::try_from(*number).map_err(|_| expected(param))?
+        }
+        (PathManagerUnit::Bool, Value::Boolean(value)) => u64::from(*value),
+        (PathManagerUnit::Permille, Value::Float(share)) if (0.0..=1000.0).contains(share) => {
             (share * 1000.0).round() as u64
         }
-        (ParamUnit::Permille, Value::Integer(share @ 0..=1)) => *share as u64 * 1000,
+        (PathManagerUnit::Permille, Value::Integer(share @ 0..=1)) => *share as u64 * 1000,
         _ => return Err(expected(param)),
     };
     if (param.min..=param.max).contains(&read) { Ok(read) } else { Err(expected(param)) }
 }
 
-fn expected(param: &Param) -> String {
-    let Param { name, min, max, .. } = param;
+fn expected(param: &PathManagerParam) -> String {
+    let PathManagerParam { name, min, max, .. } = param;
     let range = match param.unit {
-        ParamUnit::Time => format!("a time from {} to {}", seconds(*min), seconds(*max)),
-        ParamUnit::Bytes => format!("a size from \"{min} B\" to \"{max} B\""),
-        ParamUnit::Count => format!("a whole number from {min} to {max}"),
-        ParamUnit::Bool => "true or false".to_owned(),
-        ParamUnit::Permille => format!("a number from {} to {}", *min as f64 / 1e3, *max as f64 / 1e3),
+        PathManagerUnit::Time => format!("a time from {} to {}", seconds(*min), seconds(*max)),
+        PathManagerUnit::Bytes => format!("a size from \"{min} B\" to \"{max} B\""),
+        PathManagerUnit::Count => format!("a whole number from {min} to {max}"),
+        PathManagerUnit::Bool => "true or false".to_owned(),
+        PathManagerUnit::Permille => format!("a number from {} to {}", *min as f64 / 1e3, *max as f64 / 1e3),
     };
     format!("`{name}`: expected {range}")
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anabranch_policy::{energy::Linear, paths::ParamUnit};
+use anabranch_policy::{energy::Linear, paths::PathManagerUnit};
 
 use crate::{Config, InterfaceRule, NONE, Policy, ProbeRule, Role};
 
@@ -73,11 +73,11 @@ fn fields(policy: &Policy) -> String {
     let mut text = format!("name = \"{}\"", policy.info.name);
     for (param, value) in policy.info.params.iter().zip(&policy.values) {
         let shown = match param.unit {
-            ParamUnit::Time => format!("\"{value} ns\""),
-            ParamUnit::Bytes => format!("\"{value} B\""),
-            ParamUnit::Count => value.to_string(),
-            ParamUnit::Bool => (*value != 0).to_string(),
-            ParamUnit::Permille => format!("{}.{:03}", value / 1000, value % 1000),
+            PathManagerUnit::Time => format!("\"{value} ns\""),
+            PathManagerUnit::Bytes => format!("\"{value} B\""),
+            PathManagerUnit::Count => value.to_string(),
+            PathManagerUnit::Bool => (*value != 0).to_string(),
+            PathManagerUnit::Permille => format!("{}.{:03}", value / 1000, value % 1000),
         };
         write!(text, ", {} = {shown}", param.name).expect("a string takes text");
     }

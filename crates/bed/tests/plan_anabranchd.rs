@@ -1,5 +1,7 @@
 //! What a transfer becomes when the commands carry it; pure, so it runs everywhere.
 
+mod common;
+
 use anabranch_bed::{
     BedError,
     plan::{CongestionSource, Plan, plan_for_anabranchd},
@@ -8,40 +10,12 @@ use anabranch_scenario::{
     load,
     model::{Direction, Scenario},
 };
+use common::texts::Transfer;
 
 /// A file over a socket on each of two paths, with the other path as its backup.
 fn scenario(transfer: &str, more: &str) -> Scenario {
-    let socket = |name: &str, own: &str, other: &str| {
-        format!(
-            r#"
-            [[connection]]
-            name = "{name}"
-            from = "phone"
-            to = "server"
-            protocol = "mptcp"
-            congestion = "lia"
-            subflow = [{{ name = "own", via = ["{own}"] }}, {{ name = "other", via = ["{other}"], backup = true }}]
-            "#
-        )
-    };
-    let text = format!(
-        r#"
-        name = "transfer"
-        duration = "6 s"
-        node = [{{ names = ["phone", "wifi", "cell", "server"] }}]
-        link = [
-          {{ name = "wifi", between = ["phone", "wifi"], rate = "8 Mbit/s", delay = "5 ms", queue = "50 packets" }},
-          {{ name = "cell", between = ["phone", "cell"], rate = "4 Mbit/s", delay = "20 ms", queue = "50 packets" }},
-          {{ name = "wifi-core", between = ["wifi", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-          {{ name = "cell-core", between = ["cell", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-        ]
-        transfer = [{{ name = "file", over = ["on-wifi", "on-cell"], size = "2 MB", {transfer} }}]
-        transport = {{ profile = "linux", send_buffer = "300 kB" }}
-        {}{}
-        {more}"#,
-        socket("on-wifi", "wifi", "cell"),
-        socket("on-cell", "cell", "wifi"),
-    );
+    let transport = "send_buffer = \"300 kB\"";
+    let text = Transfer { duration: "6 s", keys: transfer, backups: true, transport, more }.text();
     load(&text, "test.toml", &[]).expect("the scenario is valid").scenario
 }
 
@@ -71,7 +45,7 @@ fn every_path_has_an_address_of_its_own_and_leads_to_the_one_that_listens() {
     }
     let names: Vec<&str> =
         plan.hosts[one.client].interfaces.iter().map(|interface| interface.link.as_str()).collect();
-    assert_eq!(names, ["wifi", "cell"]);
+    assert_eq!(names, ["phone-wifi", "phone-cell"]);
 }
 
 #[test]
@@ -98,7 +72,7 @@ fn the_end_that_has_the_file_connects() {
         assert!(carried.connections.iter().all(|connection| connection.traffic.data_side() == 0));
         let first = &plan.paths[plan.connections[1].paths[0]];
         let interface = &plan.hosts[first.entry.0].interfaces[first.entry.1];
-        let expected = if direction == "upload" { "cell" } else { "cell-core" };
+        let expected = if direction == "upload" { "phone-cell" } else { "cell-server" };
         assert_eq!(interface.link, expected, "{direction}");
     }
 }

@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::turn::Turn;
+use common::{
+    texts::{BOTH, TWO_PATHS, connection},
+    turn::Turn,
+};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
@@ -42,26 +45,11 @@ fn two_paths(ip: &str) -> String {
         r#"
         name = "two-paths"
         duration = "3 s"
-        node = [{{ names = ["phone", "wifi", "cell", "server"] }}]
-        link = [
-          {{ between = ["phone", "wifi"], rate = "8 Mbit/s", delay = "5 ms", queue = "50 packets" }},
-          {{ between = ["phone", "cell"], rate = "4 Mbit/s", delay = "20 ms", queue = "50 packets" }},
-          {{ between = ["wifi", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-          {{ between = ["cell", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-        ]
-
+        {TWO_PATHS}
         [transport]
         profile = "linux"
-
-        [[connection]]
-        name = "up"
-        from = "phone"
-        to = "server"
-        protocol = "mptcp"
-        congestion = "lia"
-        ip = "{ip}"
-        subflow = [{{ name = "wifi", via = ["wifi"] }}, {{ name = "cell", via = ["cell"] }}]
-        "#
+        {}"#,
+        connection("up", BOTH, &format!("ip = \"{ip}\""))
     )
 }
 

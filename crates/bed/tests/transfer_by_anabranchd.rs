@@ -4,41 +4,18 @@ mod common;
 
 use std::path::Path;
 
-use common::turn::Turn;
+use common::{texts::Transfer, turn::Turn};
 
 /// A file over a socket on each of two paths of 8 and 4 Mbit/s.
 fn transfer(direction: &str, duration: &str) -> String {
-    let socket = |name: &str, path: &str| {
-        format!(
-            r#"
-            [[connection]]
-            name = "{name}"
-            from = "phone"
-            to = "server"
-            protocol = "mptcp"
-            congestion = "lia"
-            subflow = [{{ name = "own", via = ["{path}"] }}]
-            "#
-        )
-    };
-    format!(
-        r#"
-        name = "transfer"
-        duration = "{duration}"
-        node = [{{ names = ["phone", "wifi", "cell", "server"] }}]
-        link = [
-          {{ name = "wifi", between = ["phone", "wifi"], rate = "8 Mbit/s", delay = "5 ms", queue = "50 packets" }},
-          {{ name = "cell", between = ["phone", "cell"], rate = "4 Mbit/s", delay = "20 ms", queue = "50 packets" }},
-          {{ between = ["wifi", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-          {{ between = ["cell", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-        ]
-        transfer = [{{ name = "file", over = ["on-wifi", "on-cell"], size = "2 MB", direction = "{direction}" }}]
-        transport = {{ profile = "linux", send_buffer = "200 kB" }}
-        measure = {{ interval = "20 ms", memory = true }}
-        {}{}"#,
-        socket("on-wifi", "wifi"),
-        socket("on-cell", "cell"),
-    )
+    Transfer {
+        duration,
+        keys: &format!("direction = \"{direction}\""),
+        backups: false,
+        transport: "send_buffer = \"200 kB\"",
+        more: "[measure]\ninterval = \"20 ms\"\nmemory = true",
+    }
+    .text()
 }
 
 /// The turn, if the commands have been built too: they lie beside this crate's program, or a variable says where.

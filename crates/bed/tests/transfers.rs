@@ -2,41 +2,12 @@
 
 mod common;
 
-use common::turn::Turn;
+use common::{texts::Transfer, turn::Turn};
 
 /// A file over a socket on each of two paths of 8 and 4 Mbit/s, with the other path as its backup.
 fn transfer(keys: &str, more: &str) -> String {
-    let socket = |name: &str, own: &str, other: &str| {
-        format!(
-            r#"
-            [[connection]]
-            name = "{name}"
-            from = "phone"
-            to = "server"
-            protocol = "mptcp"
-            congestion = "lia"
-            subflow = [{{ name = "own", via = ["{own}"] }}, {{ name = "other", via = ["{other}"], backup = true }}]
-            "#
-        )
-    };
-    format!(
-        r#"
-        name = "transfer"
-        duration = "6 s"
-        node = [{{ names = ["phone", "wifi", "cell", "server"] }}]
-        link = [
-          {{ name = "wifi", between = ["phone", "wifi"], rate = "8 Mbit/s", delay = "5 ms", queue = "50 packets" }},
-          {{ name = "cell", between = ["phone", "cell"], rate = "4 Mbit/s", delay = "20 ms", queue = "50 packets" }},
-          {{ between = ["wifi", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-          {{ between = ["cell", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-        ]
-        transfer = [{{ name = "file", over = ["on-wifi", "on-cell"], size = "2 MB", chunk = "20 kB", {keys} }}]
-        transport = {{ profile = "linux" }}
-        {}{}
-        {more}"#,
-        socket("on-wifi", "wifi", "cell"),
-        socket("on-cell", "cell", "wifi"),
-    )
+    let keys = format!("chunk = \"20 kB\", {keys}");
+    Transfer { duration: "6 s", keys: &keys, backups: true, transport: "", more }.text()
 }
 
 #[test]
@@ -66,7 +37,7 @@ fn a_file_comes_over_both_sockets_each_on_its_own_path() {
 #[test]
 fn a_file_arrives_whole_when_a_path_dies_in_the_middle() {
     let Some(turn) = Turn::begin("a_file_arrives_whole_when_a_path_dies_in_the_middle") else { return };
-    let down = "[[change]]\nat = \"700 ms\"\nlink = \"wifi\"\nup = false\n";
+    let down = "[[change]]\nat = \"700 ms\"\nlink = \"phone-wifi\"\nup = false\n";
     let run = turn.result(&transfer("give_up = \"2 s\"", down), &[]);
     run.assert_sound();
     assert_eq!(run.figure("connections", &["file", "bytes_transferred"]), 2e6);

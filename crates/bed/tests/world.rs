@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::turn::{Run, Turn};
+use common::{
+    texts::{BOTH, TWO_PATHS, connection},
+    turn::{Run, Turn},
+};
 
 /// Two paths of 8 and 4 Mbit/s between `phone` and `server`, with what else the scenario says.
 fn two_paths(duration: &str, more: &str) -> String {
@@ -10,14 +13,7 @@ fn two_paths(duration: &str, more: &str) -> String {
         r#"
         name = "world"
         duration = "{duration}"
-        node = [{{ names = ["phone", "wifi", "cell", "server"] }}]
-        link = [
-          {{ between = ["phone", "wifi"], rate = "8 Mbit/s", delay = "5 ms", queue = "50 packets" }},
-          {{ between = ["phone", "cell"], rate = "4 Mbit/s", delay = "20 ms", queue = "50 packets" }},
-          {{ between = ["wifi", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-          {{ between = ["cell", "server"], rate = "1 Gbit/s", delay = "1 ms", queue = "unlimited" }},
-        ]
-
+        {TWO_PATHS}
         [transport]
         profile = "linux"
 
@@ -28,18 +24,7 @@ fn two_paths(duration: &str, more: &str) -> String {
 
 /// An MPTCP connection over both paths, and what else its table says.
 fn both_paths(traffic: &str) -> String {
-    format!(
-        r#"
-        [[connection]]
-        name = "data"
-        from = "phone"
-        to = "server"
-        protocol = "mptcp"
-        congestion = "lia"
-        traffic = {{ {traffic} }}
-        subflow = [{{ name = "wifi", via = ["wifi"] }}, {{ name = "cell", via = ["cell"] }}]
-        "#
-    )
+    connection("data", BOTH, &format!("traffic = {{ {traffic} }}"))
 }
 
 #[test]

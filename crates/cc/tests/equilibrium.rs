@@ -5,6 +5,10 @@
 mod common;
 
 use common::Connection;
+use rand_xoshiro::{
+    SplitMix64,
+    rand_core::{Rng as _, SeedableRng as _},
+};
 
 /// Packets that the path holds without a queue, and its base round-trip time.
 const BASE_US: u32 = 150_000;
@@ -56,13 +60,9 @@ fn mfast_settles_at_sigma_times_alpha_and_the_path() {
     assert!(low >= want - 1.5 && high <= want + 1.5, "{low} to {high}, want {want}");
 }
 
-/// Uniform numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014).
-fn uniform(seed: &mut u64) -> f64 {
-    *seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *seed;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    (((z ^ (z >> 31)) >> 11) as f64) / (1_u64 << 53) as f64
+/// Uniform in [0, 1).
+fn uniform(random: &mut SplitMix64) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// The mean window over time, in round trips, and the one that a packet sees, over three million packets.
@@ -70,13 +70,14 @@ fn under_losses(name: &str, rtt_us: u32, loss: f64) -> (f64, f64) {
     let mut connection = Connection::new(1, name, &[]);
     connection.set(0, 100, 2, rtt_us);
     connection.sample(0, rtt_us);
-    let (mut seed, mut packets, mut rounds, mut seen) = (1, 0.0, 0.0, 0.0);
+    let (mut packets, mut rounds, mut seen) = (0.0, 0.0, 0.0);
+    let mut random = SplitMix64::seed_from_u64(1);
     while packets < 3e6 {
         let cwnd = f64::from(connection.cwnd(0));
         packets += 1.0;
         rounds += 1.0 / cwnd;
         seen += cwnd;
-        if uniform(&mut seed) < loss {
+        if uniform(&mut random) < loss {
             connection.fast_retransmit(0);
         } else {
             connection.ack(0, 1);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use anabranch_policy::paths::{PATH_MANAGERS, Param, ParamUnit, PathManagerInfo};
+use anabranch_policy::paths::{PATH_MANAGERS, PathManagerInfo, PathManagerParam, PathManagerUnit};
 
 fn docs() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/path-managers")
@@ -14,13 +14,13 @@ fn page(name: &str) -> String {
 }
 
 /// A stored value as a scenario writes it.
-fn value(param: &Param, stored: u64) -> String {
+fn value(param: &PathManagerParam, stored: u64) -> String {
     match param.unit {
-        ParamUnit::Count => stored.to_string(),
-        ParamUnit::Bytes => format!("{stored} B"),
-        ParamUnit::Permille => (stored as f64 / 1e3).to_string(),
-        ParamUnit::Bool => (stored != 0).to_string(),
-        ParamUnit::Time => {
+        PathManagerUnit::Count => stored.to_string(),
+        PathManagerUnit::Bytes => format!("{stored} B"),
+        PathManagerUnit::Permille => (stored as f64 / 1e3).to_string(),
+        PathManagerUnit::Bool => (stored != 0).to_string(),
+        PathManagerUnit::Time => {
             let hour = 3_600_000_000_000;
             match stored {
                 _ if stored >= hour && stored.is_multiple_of(hour) => format!("{} h", stored / hour),
@@ -31,9 +31,9 @@ fn value(param: &Param, stored: u64) -> String {
     }
 }
 
-fn range(param: &Param) -> String {
+fn range(param: &PathManagerParam) -> String {
     match param.unit {
-        ParamUnit::Bool => "true, false".to_owned(),
+        PathManagerUnit::Bool => "true, false".to_owned(),
         _ => format!("{} to {}", value(param, param.min), value(param, param.max)),
     }
 }

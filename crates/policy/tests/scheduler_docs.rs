@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use anabranch_policy::scheduler::{Param, SCHEDULERS, SchedulerInfo, Unit};
+use anabranch_policy::scheduler::{SCHEDULERS, SchedulerInfo, SchedulerParam, SchedulerUnit};
 
 fn docs() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/schedulers")
@@ -14,14 +14,14 @@ fn page(name: &str) -> String {
 }
 
 /// A stored value as a scenario writes it.
-fn value(param: &Param, stored: u32) -> String {
+fn value(param: &SchedulerParam, stored: u32) -> String {
     match param.unit {
-        Unit::Count => stored.to_string(),
-        Unit::Packets if stored == 1 => "1 packet".to_owned(),
-        Unit::Packets => format!("{stored} packets"),
-        Unit::Permille => (f64::from(stored) / 1000.0).to_string(),
-        Unit::Bool => (stored != 0).to_string(),
-        Unit::Choice => param.choices[stored as usize].to_owned(),
+        SchedulerUnit::Count => stored.to_string(),
+        SchedulerUnit::Packets if stored == 1 => "1 packet".to_owned(),
+        SchedulerUnit::Packets => format!("{stored} packets"),
+        SchedulerUnit::Permille => (f64::from(stored) / 1000.0).to_string(),
+        SchedulerUnit::Bool => (stored != 0).to_string(),
+        SchedulerUnit::Choice => param.choices[stored as usize].to_owned(),
     }
 }
 
@@ -33,8 +33,8 @@ fn parameters(info: &SchedulerInfo) -> String {
     let mut text = "## Parameters\n\n| name | default | values | meaning |\n|---|---|---|---|\n".to_owned();
     for param in info.params {
         let (values, meaning) = match param.unit {
-            Unit::Bool => ("true, false".to_owned(), param.doc),
-            Unit::Choice => {
+            SchedulerUnit::Bool => ("true, false".to_owned(), param.doc),
+            SchedulerUnit::Choice => {
                 (param.choices.join(", "), param.doc.split_once(": ").expect("choices, then the meaning").1)
             }
             _ => (format!("{} to {}", value(param, param.min), value(param, param.max)), param.doc),
@@ -84,6 +84,6 @@ fn names_are_unique_and_defaults_in_their_ranges() {
     assert_eq!(names.len(), SCHEDULERS.len());
     for param in SCHEDULERS.iter().flat_map(|info| info.params) {
         assert!((param.min..=param.max).contains(&param.default), "{}", param.name);
-        assert_eq!(param.unit == Unit::Choice, !param.choices.is_empty(), "{}", param.name);
+        assert_eq!(param.unit == SchedulerUnit::Choice, !param.choices.is_empty(), "{}", param.name);
     }
 }

@@ -1,8 +1,8 @@
 //! The packet schedulers and path managers that a scenario can name.
 
 use anabranch_policy::{
-    paths::{self, PATH_MANAGERS, ParamUnit},
-    scheduler::{self, SCHEDULERS, Unit},
+    paths::{self, PATH_MANAGERS, PathManagerUnit},
+    scheduler::{self, SCHEDULERS, SchedulerParam, SchedulerUnit},
 };
 use anabranch_scenario::STATIC_PATH_MANAGER;
 use pyo3::prelude::*;
@@ -61,31 +61,35 @@ pub(crate) fn list_path_managers() -> Vec<Policy> {
 }
 
 /// A stored value as a scenario would write it.
-fn of_scheduler(param: &scheduler::Param, stored: u32) -> String {
+fn of_scheduler(param: &SchedulerParam, stored: u32) -> String {
     match param.unit {
-        Unit::Count => stored.to_string(),
-        Unit::Packets => format!("{stored} packets"),
-        Unit::Permille => (f64::from(stored) / 1000.0).to_string(),
-        Unit::Bool => (stored != 0).to_string(),
-        Unit::Choice => {
+        SchedulerUnit::Count => stored.to_string(),
+        SchedulerUnit::Packets => format!("{stored} packets"),
+        SchedulerUnit::Permille => (f64::from(stored) / 1000.0).to_string(),
+        SchedulerUnit::Bool => (stored != 0).to_string(),
+        SchedulerUnit::Choice => {
             param.choices.get(stored as usize).map_or_else(|| stored.to_string(), |name| (*name).to_owned())
         }
     }
 }
 
 /// The same; times are stored in nanoseconds, sizes in bytes.
-fn of_path_manager(unit: ParamUnit, stored: u64) -> String {
+fn of_path_manager(unit: PathManagerUnit, stored: u64) -> String {
     match unit {
-        ParamUnit::Time if stored.is_multiple_of(1_000_000_000) => format!("{} s", stored / 1_000_000_000),
-        ParamUnit::Time if stored.is_multiple_of(1_000_000) => format!("{} ms", stored / 1_000_000),
-        ParamUnit::Time => format!("{stored} ns"),
-        ParamUnit::Bytes if stored > 0 && stored.is_multiple_of(1_000_000) => {
+        PathManagerUnit::Time if stored.is_multiple_of(1_000_000_000) => {
+            format!("{} s", stored / 1_000_000_000)
+        }
+        PathManagerUnit::Time if stored.is_multiple_of(1_000_000) => format!("{} ms", stored / 1_000_000),
+        PathManagerUnit::Time => format!("{stored} ns"),
+        PathManagerUnit::Bytes if stored > 0 && stored.is_multiple_of(1_000_000) => {
             format!("{} MB", stored / 1_000_000)
         }
-        ParamUnit::Bytes if stored > 0 && stored.is_multiple_of(1_000) => format!("{} kB", stored / 1_000),
-        ParamUnit::Bytes => format!("{stored} B"),
-        ParamUnit::Count => stored.to_string(),
-        ParamUnit::Permille => (stored as f64 / 1000.0).to_string(),
-        ParamUnit::Bool => (stored != 0).to_string(),
+        PathManagerUnit::Bytes if stored > 0 && stored.is_multiple_of(1_000) => {
+            format!("{} kB", stored / 1_000)
+        }
+        PathManagerUnit::Bytes => format!("{stored} B"),
+        PathManagerUnit::Count => stored.to_string(),
+        PathManagerUnit::Permille => (stored as f64 / 1000.0).to_string(),
+        PathManagerUnit::Bool => (stored != 0).to_string(),
     }
 }

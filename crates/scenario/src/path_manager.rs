@@ -1,6 +1,6 @@
 //! `path_manager = "failover"` or `{ name = "failover", hold = "2 s" }`, checked against the registry.
 
-use anabranch_policy::paths::{PATH_MANAGERS, Param, ParamUnit, PathManagerInfo, find};
+use anabranch_policy::paths::{PATH_MANAGERS, PathManagerInfo, PathManagerParam, PathManagerUnit, find};
 
 use crate::Error;
 use crate::model::{PathManager, Protocol};
@@ -70,7 +70,7 @@ fn known(
 fn read_param(
     source: Source<'_>,
     path: &str,
-    (name, known): (&str, &[Param]),
+    (name, known): (&str, &[PathManagerParam]),
     entry: &Entry,
     params: &mut [u64],
 ) -> Result<(), Error> {
@@ -92,20 +92,23 @@ fn read_param(
 }
 
 /// The parameter's integer, or what is wrong.
-fn stored(param: &Param, item: &Item) -> Result<u64, String> {
+fn stored(param: &PathManagerParam, item: &Item) -> Result<u64, String> {
     let value = match (param.unit, &item.value) {
-        (ParamUnit::Time, Value::Text(text)) => {
+        (PathManagerUnit::Time, Value::Text(text)) => {
             quantity::parse(text, &[Dimension::Time]).map_err(|wrong| wrong.what)?.0
         }
-        (ParamUnit::Bytes, Value::Text(text)) => {
+        (PathManagerUnit::Bytes, Value::Text(text)) => {
             quantity::parse(text, &[Dimension::Bytes]).map_err(|wrong| wrong.what)?.0
         }
-        (ParamUnit::Count | ParamUnit::Permille, Value::Integer(number) | Value::Float(number)) => {
+        (
+            PathManagerUnit::Count | PathManagerUnit::Permille,
+            Value::Integer(number) | Value::Float(number),
+        ) => {
             let decimal = number.decimal.map_err(|fault| quantity::fault_text(&number.text, fault))?;
-            let scale = if param.unit == ParamUnit::Permille { 1000 } else { 1 };
+            let scale = if param.unit == PathManagerUnit::Permille { 1000 } else { 1 };
             decimal.times(scale).map_err(|_| format!("{} does not fit", number.text))?
         }
-        (ParamUnit::Bool, Value::Bool(value)) => u64::from(*value),
+        (PathManagerUnit::Bool, Value::Bool(value)) => u64::from(*value),
         _ => return Err(item.describe()),
     };
     if (param.min..=param.max).contains(&value) {
@@ -119,19 +122,19 @@ fn stored(param: &Param, item: &Item) -> Result<u64, String> {
 }
 
 /// What a parameter accepts, for messages and the reference.
-pub(crate) fn expected(param: &Param) -> String {
-    let Param { min, max, .. } = *param;
+pub(crate) fn expected(param: &PathManagerParam) -> String {
+    let PathManagerParam { min, max, .. } = *param;
     match param.unit {
-        ParamUnit::Time => {
+        PathManagerUnit::Time => {
             format!("a time from {:?} to {:?}", Dimension::Time.show(min), Dimension::Time.show(max))
         }
-        ParamUnit::Bytes => {
+        PathManagerUnit::Bytes => {
             format!("a size from {:?} to {:?}", Dimension::Bytes.show(min), Dimension::Bytes.show(max))
         }
-        ParamUnit::Count => format!("an integer from {min} to {max}"),
-        ParamUnit::Permille => {
+        PathManagerUnit::Count => format!("an integer from {min} to {max}"),
+        PathManagerUnit::Permille => {
             format!("a number from {} to {} with at most three decimals", min as f64 / 1e3, max as f64 / 1e3)
         }
-        ParamUnit::Bool => "true or false".to_owned(),
+        PathManagerUnit::Bool => "true or false".to_owned(),
     }
 }

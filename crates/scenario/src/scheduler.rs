@@ -3,7 +3,7 @@
 use anabranch_cc::{Param, Unit};
 use anabranch_policy::{
     paths,
-    scheduler::{self, SCHEDULERS, SchedulerInfo},
+    scheduler::{self, SCHEDULERS, SchedulerInfo, SchedulerParam, SchedulerUnit},
 };
 
 use crate::Error;
@@ -81,14 +81,14 @@ pub(crate) fn check_radios(top: &Table<'_>, scenario: &Scenario) -> Result<(), E
 
 /// The parameters of a scheduler, as those of congestion controls are read.
 pub(crate) fn params(info: &SchedulerInfo) -> Vec<Param> {
-    let param = |param: &scheduler::Param| Param {
+    let param = |param: &SchedulerParam| Param {
         name: param.name,
         unit: match param.unit {
-            scheduler::Unit::Count => Unit::Count,
-            scheduler::Unit::Packets => Unit::Packets,
-            scheduler::Unit::Permille => Unit::Permille,
-            scheduler::Unit::Bool => Unit::Bool,
-            scheduler::Unit::Choice => Unit::Choice,
+            SchedulerUnit::Count => Unit::Count,
+            SchedulerUnit::Packets => Unit::Packets,
+            SchedulerUnit::Permille => Unit::Permille,
+            SchedulerUnit::Bool => Unit::Bool,
+            SchedulerUnit::Choice => Unit::Choice,
         },
         default: param.default,
         min: param.min,

@@ -13,6 +13,10 @@ use std::ops::RangeInclusive;
 
 use anabranch_record::model::{Measurements, Scope};
 use common::{connection, figure, link, mean, subflow};
+use rand_xoshiro::{
+    SplitMix64,
+    rand_core::{Rng as _, SeedableRng as _},
+};
 
 /// Bits of a full packet on the wire, in all scenarios here.
 const PACKET_BITS: f64 = 1040.0 * 8.0;
@@ -26,16 +30,16 @@ fn within_a_tenth(what: &str, value: f64, expected: f64) {
     within(what, value / expected, 0.9..=1.1);
 }
 
-/// Uniform numbers in [0, 1): SplitMix64 (Steele, Lea, Flood 2014).
-struct Uniform(u64);
+/// Uniform numbers in [0, 1).
+struct Uniform(SplitMix64);
 
 impl Uniform {
+    fn seeded(seed: u64) -> Self {
+        Self(SplitMix64::seed_from_u64(seed))
+    }
+
     fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (((z ^ (z >> 31)) >> 11) as f64) / (1_u64 << 53) as f64
+        (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
@@ -49,7 +53,7 @@ impl Uniform {
 /// follow one another. Left out: losses among the new packets of a recovery of several round trips, and
 /// the one or two round trips that limited transmit takes with very small windows.
 fn newreno_model_pps(p: f64, rtt_s: f64, rto_s: f64, rounds: u32) -> f64 {
-    let mut uniform = Uniform(1);
+    let mut uniform = Uniform::seeded(1);
     let mut lost = || uniform.next() < p;
     let (mut window, mut ssthresh) = (2.0_f64, f64::INFINITY);
     let (mut time_s, mut sent, mut backoff) = (0.0, 0.0, 1.0);
@@ -194,7 +198,7 @@ fn cubic_agrees_with_the_round_model_and_the_model_with_rfc_9438() {
     });
     within_a_tenth("model beside the closed form", periodic, formula);
 
-    let mut uniform = Uniform(2);
+    let mut uniform = Uniform::seeded(2);
     let random = cubic_model_window(rtt_s, 300_000, |window| uniform.next() > (1.0 - p).powf(window));
     let congestion = r#"{ name = "cubic", fast_convergence = false }"#;
     let measured = delivered_pps(&lossy("tcp", 1, congestion, p, "50 ms", "1000 s"), 2) * rtt_s;

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable
 
-from anabranch.agreement import LATENESS_FACT
+from anabranch.kernel_runs import lateness
 from anabranch.papers import document
 from anabranch.papers.document import markdown
 from anabranch.papers.kernel import Result, real_time_s
@@ -72,7 +71,7 @@ def _conditions(result: Result) -> str:
         f"{len(result.runs)} runs, {real_time_s(result.plan) / 60:.0f} min of real time; the same cells in "
         "the simulator, with the same seeds.",
         f"Linux {kernels}, kernel engine {_all(run.manifest['version'] for run in result.runs)}.",
-        _lateness(result),
+        lateness(result.runs),
         _attempts(result),
     ]
     lost = [f"  - {_words(one.cell)}, seed {one.seed}: {'; '.join(one.why)}" for one in result.lost]
@@ -82,17 +81,6 @@ def _conditions(result: Result) -> str:
 
 def _all(texts: Iterable[object]) -> str:
     return ", ".join(f"`{text}`" for text in sorted({str(text) for text in texts}))
-
-
-def _lateness(result: Result) -> str:
-    facts = [run.environment.get("facts", {}) for run in result.runs if not run.invalid]
-    late_us = [float(fact[LATENESS_FACT]) for fact in facts if LATENESS_FACT in fact]
-    if not late_us:
-        return "Lateness of the emulator: not recorded."
-    return (
-        "Lateness of the emulator, 99th percentile of a run that counts: "
-        f"{statistics.median(late_us):.0f} µs in the median, {max(late_us):.0f} µs at most."
-    )
 
 
 def _attempts(result: Result) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from anabranch.agreement import LATENESS_FACT
+from anabranch.kernel_runs import lateness
 from anabranch.papers import document
 from anabranch.papers.document import markdown
 from anabranch.papers.drawing import finish, intervals, panels
@@ -77,8 +76,6 @@ def _score(result: Result) -> str:
 
 def _conditions(result: Result) -> str:
     kernels = sorted({str(run.environment.get("kernel", "of unknown release")) for run in result.runs})
-    facts = [run.environment.get("facts", {}) for run in result.runs if not run.invalid]
-    late_us = [float(fact[LATENESS_FACT]) for fact in facts if LATENESS_FACT in fact]
     attempts = [int(run.environment.get("attempts", 1)) for run in result.runs]
     invalid = sum(bool(run.invalid) for run in result.runs)
     versions = sorted({str(run.manifest["version"]) for run in result.runs})
@@ -89,12 +86,8 @@ def _conditions(result: Result) -> str:
         f"{', '.join(f'`{one}`' for one in versions)}.",
         f"{sum(attempts) - len(attempts)} attempts were repeated; of {len(attempts)} runs {invalid} do not "
         f"count. Judged are the repetitions that count in every cell: {_seeds(result)}.",
+        lateness(result.runs),
     ]
-    if late_us:
-        lines.append(
-            "Lateness of the emulator, 99th percentile of a run that counts: "
-            f"{statistics.median(late_us):.0f} µs in the median, {max(late_us):.0f} µs at most."
-        )
     lost = [f"  - {', '.join(one.cell)}, seed {one.seed}: {'; '.join(one.why)}" for one in result.lost]
     left_out = [f"  - left out for that: {', '.join(cell)}" for cell in result.left_out]
     return "\n".join([*(f"- {line}" for line in lines), *lost, *left_out])

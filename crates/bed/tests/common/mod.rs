@@ -3,6 +3,7 @@
 // Every test binary compiles this module and uses a part of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod texts;
 pub mod turn;
 
 use std::{

@@ -29,6 +29,10 @@ use nix::{
         signalfd::{SfdFlags, SignalFd},
     },
 };
+use rand_xoshiro::{
+    SplitMix64,
+    rand_core::{Rng as _, SeedableRng as _},
+};
 
 use super::{
     Config,
@@ -100,7 +104,7 @@ pub(super) struct Agent<'a> {
     others: BTreeSet<Token>,
     pub(super) report: Report,
     /// State of the random numbers for jitter.
-    draws: u64,
+    draws: SplitMix64,
     clock: Clock,
 }
 
@@ -137,7 +141,7 @@ impl<'a> Agent<'a> {
             managed: BTreeMap::new(),
             others: BTreeSet::new(),
             report: Report::default(),
-            draws: clock.of_day() ^ u64::from(std::process::id()) << 32,
+            draws: SplitMix64::seed_from_u64(clock.of_day() ^ u64::from(std::process::id()) << 32),
             clock,
         })
     }
@@ -454,14 +458,10 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Even in 0 to 1000 (SplitMix64: Steele, Lea, Flood 2014). Of its own, since the streams of `crates/draw` hash their names by BLAKE3,
-    /// whose C and assembly a cross build of the agent would need a compiler for.
+    /// Even in 0 to 1000. Not by the streams of `crates/draw`, which hash their names by BLAKE3, whose C and assembly a cross build of
+    /// the agent would need a compiler for.
     fn draw_permille(&mut self) -> u32 {
-        self.draws = self.draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.draws;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % 1001) as u32
+        (self.draws.next_u64() % 1001) as u32
     }
 }
 

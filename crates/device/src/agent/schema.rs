@@ -3,7 +3,7 @@
 use anabranch_agent_config::{ALIASES, NONE, PROBE_EVERY, is_offered};
 use anabranch_policy::{
     energy::RADIOS,
-    paths::{PATH_MANAGERS, Param, ParamUnit},
+    paths::{PATH_MANAGERS, PathManagerParam, PathManagerUnit},
 };
 use serde_json::{Map, Value, json};
 
@@ -120,17 +120,21 @@ pub fn schema() -> Value {
     })
 }
 
-fn of_param(param: &Param) -> Value {
-    let Param { min, max, default, doc, .. } = *param;
+fn of_param(param: &PathManagerParam) -> Value {
+    let PathManagerParam { min, max, default, doc, .. } = *param;
     let thousandths = |value: u64| value as f64 / 1e3;
     match param.unit {
-        ParamUnit::Time => json!({ "type": "string", "description": format!("{doc} A time, as \"2 s\".") }),
-        ParamUnit::Bytes => json!({ "type": "string", "description": format!("{doc} A size, as \"2 MB\".") }),
-        ParamUnit::Count => {
+        PathManagerUnit::Time => {
+            json!({ "type": "string", "description": format!("{doc} A time, as \"2 s\".") })
+        }
+        PathManagerUnit::Bytes => {
+            json!({ "type": "string", "description": format!("{doc} A size, as \"2 MB\".") })
+        }
+        PathManagerUnit::Count => {
             json!({ "type": "integer", "minimum": min, "maximum": max, "default": default, "description": doc })
         }
-        ParamUnit::Bool => json!({ "type": "boolean", "default": default != 0, "description": doc }),
-        ParamUnit::Permille => json!({
+        PathManagerUnit::Bool => json!({ "type": "boolean", "default": default != 0, "description": doc }),
+        PathManagerUnit::Permille => json!({
             "type": "number", "minimum": thousandths(min), "maximum": thousandths(max),
             "default": thousandths(default), "description": doc,
         }),

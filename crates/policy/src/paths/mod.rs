@@ -32,7 +32,7 @@ mod tests;
 pub use crate::Reason;
 pub use cost::CAP_REACHED;
 pub use observation::{Action, Decision, Observation, Path, State};
-pub use registry::{PATH_MANAGERS, Param, ParamUnit, PathManagerInfo, find};
+pub use registry::{PATH_MANAGERS, PathManagerInfo, PathManagerParam, PathManagerUnit, find};
 pub use reopen::DEAD;
 
 /// Nanoseconds since the connection's host began to count.

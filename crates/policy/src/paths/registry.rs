@@ -8,7 +8,7 @@ use crate::scheduler::{ee::Ee, rounds::Objective};
 
 /// What the number of a parameter means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamUnit {
+pub enum PathManagerUnit {
     /// Nanoseconds.
     Time,
     /// A plain number.
@@ -23,11 +23,11 @@ pub enum ParamUnit {
 
 /// A parameter of a path manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Param {
+pub struct PathManagerParam {
     /// Name in scenario files.
     pub name: &'static str,
     /// Of all its values.
-    pub unit: ParamUnit,
+    pub unit: PathManagerUnit,
     /// Unless the scenario says otherwise.
     pub default: u64,
     /// Least value.
@@ -52,7 +52,7 @@ pub struct PathManagerInfo {
     /// Whether every path has to go by a radio.
     pub reckons_energy: bool,
     /// In the order in which `make` takes them.
-    pub params: &'static [Param],
+    pub params: &'static [PathManagerParam],
     make: fn(&[u64]) -> Box<dyn PathManager + Send>,
 }
 
@@ -87,31 +87,31 @@ const DAY: u64 = 24 * HOUR;
 
 const fn param(
     name: &'static str,
-    unit: ParamUnit,
+    unit: PathManagerUnit,
     default: u64,
     (min, max): (u64, u64),
     doc: &'static str,
-) -> Param {
-    Param { name, unit, default, min, max, doc }
+) -> PathManagerParam {
+    PathManagerParam { name, unit, default, min, max, doc }
 }
 
-const fn dead_after(default: u64) -> Param {
+const fn dead_after(default: u64) -> PathManagerParam {
     let doc = "Retransmission timeouts in a row after which a subflow counts as failed and is opened anew.";
-    param("dead_after", ParamUnit::Count, default, (1, 100), doc)
+    param("dead_after", PathManagerUnit::Count, default, (1, 100), doc)
 }
 
-const fn retry(default: u64) -> Param {
+const fn retry(default: u64) -> PathManagerParam {
     let doc = "From the first try to open a subflow to the second; doubled from try to try.";
-    param("retry", ParamUnit::Time, default, (10 * MS, HOUR), doc)
+    param("retry", PathManagerUnit::Time, default, (10 * MS, HOUR), doc)
 }
 
-const fn retry_max(default: u64) -> Param {
-    param("retry_max", ParamUnit::Time, default, (10 * MS, DAY), "Longest distance of two tries.")
+const fn retry_max(default: u64) -> PathManagerParam {
+    param("retry_max", PathManagerUnit::Time, default, (10 * MS, DAY), "Longest distance of two tries.")
 }
 
-const JITTER: Param = param(
+const JITTER: PathManagerParam = param(
     "jitter",
-    ParamUnit::Permille,
+    PathManagerUnit::Permille,
     250,
     (0, 1000),
     "Up to this share of the distance of two tries is added at random.",
@@ -142,7 +142,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
         reckons_energy: false,
         params: &[param(
             "retry",
-            ParamUnit::Time,
+            PathManagerUnit::Time,
             S,
             (10 * MS, HOUR),
             "A pair that could not be reached is tried once more after this.",
@@ -155,7 +155,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
         tag: "A",
         in_kernel: false,
         reckons_energy: false,
-        params: &[param("num_subflows", ParamUnit::Count, 2, (1, 32), "Subflows in all.")],
+        params: &[param("num_subflows", PathManagerUnit::Count, 2, (1, 32), "Subflows in all.")],
         make: |values| Box::new(Ndiffports::new(values[0])),
     },
     PathManagerInfo {
@@ -177,7 +177,7 @@ pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
             dead_after(2),
             param(
                 "hold",
-                ParamUnit::Time,
+                PathManagerUnit::Time,
                 S,
                 (0, HOUR),
                 "A preferred path takes the data back when it has answered for this long without a break.",
@@ -206,14 +206,14 @@ pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
         params: &[
             param(
                 "period",
-                ParamUnit::Time,
+                PathManagerUnit::Time,
                 30 * DAY,
                 (S, 366 * DAY),
                 "What a path has carried counts from a multiple of this to the next.",
             ),
             param(
                 "hard",
-                ParamUnit::Bool,
+                PathManagerUnit::Bool,
                 1,
                 (0, 1),
                 "At its cap a path is closed until the next period; if false, it becomes a backup.",
@@ -234,42 +234,42 @@ pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
         params: &[
             param(
                 "hold",
-                ParamUnit::Time,
+                PathManagerUnit::Time,
                 0,
                 (0, HOUR),
                 "A choice holds at least for this, and for a round trip of the fastest path chosen.",
             ),
             param(
                 "late_bytes",
-                ParamUnit::Bytes,
+                PathManagerUnit::Bytes,
                 0,
                 (0, 1_000_000_000_000),
                 "Paths by a dearer radio than the first one's are opened when so much has been delivered.",
             ),
             param(
                 "late_after",
-                ParamUnit::Time,
+                PathManagerUnit::Time,
                 3 * S,
                 (0, HOUR),
                 "They are opened after this at the latest, unless the connection is idle.",
             ),
             param(
                 "horizon",
-                ParamUnit::Count,
+                PathManagerUnit::Count,
                 1000,
                 (1, 1_000_000),
                 "Most segments that are planned for; data without end counts as so many.",
             ),
             param(
                 "window_max",
-                ParamUnit::Count,
+                PathManagerUnit::Count,
                 1000,
                 (1, 1_000_000),
                 "Largest window that the model predicts.",
             ),
             param(
                 "after_timeout",
-                ParamUnit::Count,
+                PathManagerUnit::Count,
                 1,
                 (1, 100),
                 "Window that the model has after a timeout, the paper's CW(0).",
@@ -296,17 +296,23 @@ pub static PATH_MANAGERS: [PathManagerInfo; 9] = [
         in_kernel: false,
         reckons_energy: false,
         params: &[
-            param("phase", ParamUnit::Time, 30 * S, (10 * MS, DAY), "How long each throughput is measured."),
+            param(
+                "phase",
+                PathManagerUnit::Time,
+                30 * S,
+                (10 * MS, DAY),
+                "How long each throughput is measured.",
+            ),
             param(
                 "settle",
-                ParamUnit::Time,
+                PathManagerUnit::Time,
                 S,
                 (0, HOUR),
                 "Beginning of each phase that does not count: data on their way, windows that grow.",
             ),
             param(
                 "again_after",
-                ParamUnit::Time,
+                PathManagerUnit::Time,
                 0,
                 (0, 366 * DAY),
                 "A new measurement begins this long after the last one; 0: none does.",

@@ -9,8 +9,8 @@
 //! level); reinjections themselves go where minRTT sends them, as there.
 
 use super::{
-    Answer, Candidate, Details, Param, Pick, SSTHRESH_INFINITE, Scheduler, SchedulerInfo, Sends, Subflow,
-    Unit, is_again, minrtt::by_rtt, minrtt::fastest, minrtt::fastest_of_all,
+    Answer, Candidate, Details, Pick, SSTHRESH_INFINITE, Scheduler, SchedulerInfo, SchedulerParam,
+    SchedulerUnit, Sends, Subflow, is_again, minrtt::by_rtt, minrtt::fastest, minrtt::fastest_of_all,
 };
 use crate::Reason;
 
@@ -19,15 +19,27 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     title: "BLEST: no segment on a slow subflow that would block the receive window (Ferlin et al. 2016)",
     tag: "A",
     params: &[
-        Param::new(
+        SchedulerParam::new(
             "lambda",
-            Unit::Permille,
+            SchedulerUnit::Permille,
             1200,
             LAMBDA,
             "factor on what the fast subflow could send, at first",
         ),
-        Param::new("raise", Unit::Permille, 40, (0, 300), "what lambda grows by after a reinjection"),
-        Param::new("lower", Unit::Permille, 10, (0, 300), "what lambda shrinks by without one"),
+        SchedulerParam::new(
+            "raise",
+            SchedulerUnit::Permille,
+            40,
+            (0, 300),
+            "what lambda grows by after a reinjection",
+        ),
+        SchedulerParam::new(
+            "lower",
+            SchedulerUnit::Permille,
+            10,
+            (0, 300),
+            "what lambda shrinks by without one",
+        ),
     ],
     sends: Sends::OneByOne,
     reckons_energy: false,

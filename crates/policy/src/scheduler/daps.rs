@@ -13,8 +13,8 @@
 //! windows are those of now, not averaged over round trips.
 
 use super::{
-    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Unit, eligible, is_again,
-    minrtt::by_rtt, minrtt::fastest, otias::QUEUE,
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, SchedulerParam, SchedulerUnit, Sends,
+    eligible, is_again, minrtt::by_rtt, minrtt::fastest, otias::QUEUE,
 };
 use crate::Reason;
 
@@ -23,7 +23,13 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     title: "DAPS: a plan for the least common multiple of the delays, with queues (Kuhn et al. 2014)",
     tag: "A",
     params: &[
-        Param::new("granularity", Unit::Count, 4, (1, 100), "multiple that delays are rounded to, in ms"),
+        SchedulerParam::new(
+            "granularity",
+            SchedulerUnit::Count,
+            4,
+            (1, 100),
+            "multiple that delays are rounded to, in ms",
+        ),
         QUEUE,
     ],
     sends: Sends::Queued,

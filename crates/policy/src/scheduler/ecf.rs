@@ -2,8 +2,8 @@
 //! the fast one would not have finished everything before it.
 
 use super::{
-    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Subflow, Unit, is_again,
-    minrtt::by_rtt, minrtt::fastest, minrtt::fastest_of_all,
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, SchedulerParam, SchedulerUnit, Sends,
+    Subflow, is_again, minrtt::by_rtt, minrtt::fastest, minrtt::fastest_of_all,
 };
 use crate::Reason;
 
@@ -11,9 +11,9 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "ecf",
     title: "ECF: waits for the fast subflow if that completes earlier (Lim et al. 2017)",
     tag: "A",
-    params: &[Param::new(
+    params: &[SchedulerParam::new(
         "beta",
-        Unit::Permille,
+        SchedulerUnit::Permille,
         250,
         (0, 10_000),
         "hysteresis: what more is granted to waiting once it waits",

@@ -8,7 +8,7 @@
 //! segments are placed inside the subset (here: minRTT), and sets the others to backup (here they idle).
 
 use super::{
-    Param, SchedulerInfo, Sends,
+    SchedulerInfo, SchedulerParam, Sends,
     rounds::{Objective, Rounds, estimate},
     subset::{AFTER_TIMEOUT, Choose, HORIZON, Path, Subset, WINDOW_MAX, Weighed, best_prefix},
 };
@@ -28,7 +28,7 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     },
 };
 
-pub(super) const OBJECTIVE: Param = Param::choice(
+pub(super) const OBJECTIVE: SchedulerParam = SchedulerParam::choice(
     "objective",
     &["per-energy", "per-power"],
     "per-energy|per-power: what is maximised, rate per energy or bits per power",

@@ -9,7 +9,7 @@
 //! opening the cellular subflow late (the path manager `energy` does that).
 
 use super::{
-    Param, SchedulerInfo, Sends, Unit,
+    SchedulerInfo, SchedulerParam, SchedulerUnit, Sends,
     subset::{Choose, Path, Subset, Weighed},
 };
 use crate::energy::Linear;
@@ -19,15 +19,27 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     title: "eMPTCP, house definition: the subflow, or all, with least energy per bit (after Lim et al. 2015)",
     tag: "C",
     params: &[
-        Param::new(
+        SchedulerParam::new(
             "hysteresis",
-            Unit::Permille,
+            SchedulerUnit::Permille,
             100,
             (0, 1000),
             "by which share another choice has to be better",
         ),
-        Param::new("level_gain", Unit::Permille, 500, (1, 1000), "weight of a new rate in its prediction"),
-        Param::new("trend_gain", Unit::Permille, 500, (0, 1000), "weight of a new slope in its prediction"),
+        SchedulerParam::new(
+            "level_gain",
+            SchedulerUnit::Permille,
+            500,
+            (1, 1000),
+            "weight of a new rate in its prediction",
+        ),
+        SchedulerParam::new(
+            "trend_gain",
+            SchedulerUnit::Permille,
+            500,
+            (0, 1000),
+            "weight of a new slope in its prediction",
+        ),
     ],
     sends: Sends::OneByOne,
     reckons_energy: true,

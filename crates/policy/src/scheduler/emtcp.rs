@@ -9,8 +9,8 @@
 //! A subflow without a sample of its round-trip time has no rate and is the dearest.
 
 use super::{
-    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Unit, eligible, is_again,
-    none_has_room,
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, SchedulerParam, SchedulerUnit, Sends,
+    eligible, is_again, none_has_room,
 };
 use crate::{Reason, energy::Linear};
 
@@ -19,14 +19,14 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     title: "eMTCP, house definition: least energy per bit first (after Chen et al. 2013)",
     tag: "C",
     params: &[
-        Param::choice(
+        SchedulerParam::choice(
             "order",
             &["energy", "listed"],
             "energy|listed: by energy per bit, or as the scenario lists subflows",
         ),
-        Param::new(
+        SchedulerParam::new(
             "cap",
-            Unit::Count,
+            SchedulerUnit::Count,
             NO_CAP,
             (1, NO_CAP),
             "most energy per bit of any subflow but the first in that order, in nJ; the largest value stands for no limit",

@@ -34,7 +34,7 @@ mod whys;
 
 use crate::Reason;
 pub use minrtt::fastest;
-pub use registry::{Facts, Param, SCHEDULERS, SchedulerInfo, Sends, Setup, Unit, find};
+pub use registry::{Facts, SCHEDULERS, SchedulerInfo, SchedulerParam, SchedulerUnit, Sends, Setup, find};
 
 /// A subflow as every scheduler sees it.
 #[derive(Clone, Copy, Debug, Default)]

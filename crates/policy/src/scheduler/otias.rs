@@ -8,8 +8,8 @@
 //! sends them, as there.
 
 use super::{
-    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Subflow, Unit, eligible,
-    is_again, minrtt::by_rtt, minrtt::fastest,
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, SchedulerParam, SchedulerUnit, Sends,
+    Subflow, eligible, is_again, minrtt::by_rtt, minrtt::fastest,
 };
 use crate::Reason;
 
@@ -28,9 +28,9 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
 };
 
 /// Parameter of those that queue without a rule for the length of queues.
-pub(super) const QUEUE: Param = Param::new(
+pub(super) const QUEUE: SchedulerParam = SchedulerParam::new(
     "queue",
-    Unit::Packets,
+    SchedulerUnit::Packets,
     1000,
     (1, 1_000_000),
     "most segments that wait for the window of a subflow",

@@ -8,7 +8,7 @@ use crate::energy::Linear;
 
 /// How the integer of a parameter is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum SchedulerUnit {
     /// A plain count.
     Count,
     /// Packets.
@@ -21,13 +21,14 @@ pub enum Unit {
     Choice,
 }
 
-/// One parameter of a scheduler.
+/// A parameter of a scheduler: 32 bits and units as those of congestion controls have, whose reader reads it. Path managers count in
+/// times and sizes, which take 64: [`PathManagerParam`](crate::paths::PathManagerParam).
 #[derive(Clone, Copy, Debug)]
-pub struct Param {
+pub struct SchedulerParam {
     /// Name in scenario files.
     pub name: &'static str,
     /// How the integer is to be read.
-    pub unit: Unit,
+    pub unit: SchedulerUnit,
     /// Default, as stored.
     pub default: u32,
     /// Smallest value, as stored.
@@ -36,15 +37,15 @@ pub struct Param {
     pub max: u32,
     /// What it is.
     pub doc: &'static str,
-    /// Names of the values, for [`Unit::Choice`].
+    /// Names of the values, for [`SchedulerUnit::Choice`].
     pub choices: &'static [&'static str],
 }
 
-impl Param {
+impl SchedulerParam {
     /// A parameter without choices.
     pub(super) const fn new(
         name: &'static str,
-        unit: Unit,
+        unit: SchedulerUnit,
         default: u32,
         (min, max): (u32, u32),
         doc: &'static str,
@@ -58,7 +59,15 @@ impl Param {
         choices: &'static [&'static str],
         doc: &'static str,
     ) -> Self {
-        Self { name, unit: Unit::Choice, default: 0, min: 0, max: choices.len() as u32 - 1, doc, choices }
+        Self {
+            name,
+            unit: SchedulerUnit::Choice,
+            default: 0,
+            min: 0,
+            max: choices.len() as u32 - 1,
+            doc,
+            choices,
+        }
     }
 }
 
@@ -102,7 +111,7 @@ pub struct SchedulerInfo {
     /// paper; C of this project.
     pub tag: &'static str,
     /// Its parameters.
-    pub params: &'static [Param],
+    pub params: &'static [SchedulerParam],
     /// How what it gives out leaves.
     pub sends: Sends,
     /// Whether every subflow has to go by a radio.

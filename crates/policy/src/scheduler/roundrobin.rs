@@ -4,8 +4,8 @@
 //! subflow breaks off is not resumed (the kernel keeps what is left of it until all have had theirs).
 
 use super::{
-    Answer, Candidate, Details, Param, Pick, Scheduler, SchedulerInfo, Sends, Setup, Unit, eligible,
-    is_again, none_has_room,
+    Answer, Candidate, Details, Pick, Scheduler, SchedulerInfo, SchedulerParam, SchedulerUnit, Sends, Setup,
+    eligible, is_again, none_has_room,
 };
 use crate::Reason;
 
@@ -13,7 +13,10 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     name: "roundrobin",
     title: "one segment per subflow in turn, full subflows skipped",
     tag: "A",
-    params: &[Param::new("num_segments", Unit::Count, 1, (1, 1000), "segments in a turn"), CWND_LIMITED],
+    params: &[
+        SchedulerParam::new("num_segments", SchedulerUnit::Count, 1, (1, 1000), "segments in a turn"),
+        CWND_LIMITED,
+    ],
     sends: Sends::OneByOne,
     reckons_energy: false,
     weighs: false,
@@ -23,9 +26,9 @@ pub(super) const INFO: SchedulerInfo = SchedulerInfo {
     },
 };
 
-pub(super) const CWND_LIMITED: Param = Param::new(
+pub(super) const CWND_LIMITED: SchedulerParam = SchedulerParam::new(
     "cwnd_limited",
-    Unit::Bool,
+    SchedulerUnit::Bool,
     1,
     (0, 1),
     "whether a full subflow is skipped; if not, all wait for it",

@@ -7,26 +7,31 @@
 //! makes it a backup with MP_PRIO); it carries reinjections that all of the subset have carried.
 
 use super::{
-    Answer, Candidate, Connection, Details, Param, Pick, SSTHRESH_INFINITE, Scheduler, Setup, Unit, eligible,
-    is_again, minrtt::by_rtt, minrtt::fastest, none_has_room, rounds::Start,
+    Answer, Candidate, Connection, Details, Pick, SSTHRESH_INFINITE, Scheduler, SchedulerParam,
+    SchedulerUnit, Setup, eligible, is_again, minrtt::by_rtt, minrtt::fastest, none_has_room, rounds::Start,
 };
 use crate::{Reason, energy::Linear};
 
 /// Parameter of those that reckon with what is left to send.
-pub(super) const HORIZON: Param = Param::new(
+pub(super) const HORIZON: SchedulerParam = SchedulerParam::new(
     "horizon",
-    Unit::Packets,
+    SchedulerUnit::Packets,
     1000,
     (1, 1_000_000),
     "most segments that are planned for; data without end counts as so many",
 );
 /// Parameter of those that predict windows.
-pub(super) const WINDOW_MAX: Param =
-    Param::new("window_max", Unit::Packets, 1000, (1, 1_000_000), "largest window that the model predicts");
+pub(super) const WINDOW_MAX: SchedulerParam = SchedulerParam::new(
+    "window_max",
+    SchedulerUnit::Packets,
+    1000,
+    (1, 1_000_000),
+    "largest window that the model predicts",
+);
 /// Parameter of those that predict windows.
-pub(super) const AFTER_TIMEOUT: Param = Param::new(
+pub(super) const AFTER_TIMEOUT: SchedulerParam = SchedulerParam::new(
     "after_timeout",
-    Unit::Packets,
+    SchedulerUnit::Packets,
     1,
     (1, 100),
     "window that the model has after a timeout, the paper's CW(0)",

@@ -1,7 +1,8 @@
 //! What figures of subflows say of the links that they go over. Pure: readings in, estimates out.
 //!
 //! Throughput is counted in windows of a second: what the peer has acknowledged (up) and what has come in order (down), with the
-//! headers of full packets. A rate that is not limited by an application or a receiver is that of the link; otherwise the link has more.
+//! headers of full packets. A rate that is not limited by an application, a receiver or losses at random is that of the link; otherwise the link
+//! has more, which is said of the first two alone.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
@@ -10,6 +11,8 @@ use anabranch_netlink::{
     mptcp::SubflowAddress,
     rtnetlink::{Address, Link},
 };
+
+use super::loss::{Flow, Reading, random_ppm};
 
 /// Length of a window.
 pub(super) const WINDOW_NS: u64 = 1_000_000_000;
@@ -40,8 +43,6 @@ impl Sample {
 struct Carried {
     up_bytes: u64,
     down_bytes: u64,
-    sent_bytes: u64,
-    again_bytes: u64,
 }
 
 /// A second of an interface.
@@ -61,6 +62,7 @@ pub(super) struct Interface {
     least_rtt_us: Option<u32>,
     longest_rtt_us: u32,
     windows: Vec<Window>,
+    flows: BTreeMap<SubflowAddress, Flow>,
     /// When it went down or came up.
     pub(super) turns: Vec<(u64, bool)>,
     is_up: bool,
@@ -73,8 +75,6 @@ pub(super) struct Piece {
     /// Up: from this machine.
     pub(super) up_bps: u64,
     pub(super) down_bps: u64,
-    /// Of what this machine has sent, in millionths.
-    pub(super) loss_ppm: u64,
 }
 
 /// Everything that was read.
@@ -99,12 +99,16 @@ impl Meter {
             if !is_known && carried.is_none_or(|carried| carried == Carried::default()) {
                 continue;
             }
+            let reading = before.map(|before| reading(window, &before.figures, &sample.figures));
             let interface = self.interfaces.entry(link.name.clone()).or_insert_with(|| Interface {
                 mtu_bytes: link.mtu.unwrap_or(0),
                 is_up: link.is_running,
                 ..Interface::default()
             });
             interface.take(window, carried.unwrap_or_default(), &sample.figures);
+            if let Some(reading) = reading {
+                interface.flows.entry(sample.address).or_default().take(reading, sample.figures.min_rtt_us);
+            }
         }
         for link in links {
             if let Some(interface) = self.interfaces.get_mut(&link.name)
@@ -138,6 +142,13 @@ fn difference(before: &Figures, now: &Figures) -> Carried {
     Carried {
         up_bytes: now.acked_bytes.saturating_sub(before.acked_bytes),
         down_bytes: now.received_bytes.saturating_sub(before.received_bytes),
+    }
+}
+
+fn reading(window: usize, before: &Figures, now: &Figures) -> Reading {
+    Reading {
+        window,
+        rtt_us: before.srtt_us.max(now.srtt_us),
         sent_bytes: now.sent_bytes.saturating_sub(before.sent_bytes),
         again_bytes: now.retransmitted_bytes.saturating_sub(before.retransmitted_bytes),
     }
@@ -151,8 +162,6 @@ impl Interface {
         let of = &mut self.windows[window];
         of.carried.up_bytes += carried.up_bytes;
         of.carried.down_bytes += carried.down_bytes;
-        of.carried.sent_bytes += carried.sent_bytes;
-        of.carried.again_bytes += carried.again_bytes;
         of.readings += 1;
         of.idle_readings += u32::from(has_room(figures));
         self.mss_bytes = self.mss_bytes.max(figures.mss_bytes);
@@ -221,15 +230,22 @@ impl Interface {
         let piece = |(number, windows): (usize, &Vec<(usize, Carried)>)| {
             let sum = |of: fn(&Carried) -> u64| windows.iter().map(|(_, carried)| of(carried)).sum::<u64>();
             let count = windows.len() as u64;
-            let sent_bytes = sum(|of| of.sent_bytes);
             Piece {
                 from_ns: if number == 0 { 0 } else { windows[0].0 as u64 * WINDOW_NS },
                 up_bps: self.bps(sum(|of| of.up_bytes), count),
                 down_bps: self.bps(sum(|of| of.down_bytes), count),
-                loss_ppm: (sum(|of| of.again_bytes) * 1_000_000).checked_div(sent_bytes).unwrap_or(0),
             }
         };
         pieces.iter().enumerate().map(piece).collect()
+    }
+
+    /// Losses at random of what this machine has sent, in millionths, in the seconds of these pieces and those that were left out for their
+    /// rates; none if queues were full nearly all the time.
+    pub(super) fn loss_ppm(&self, pieces: &[Piece], duration_ns: u64) -> Option<u64> {
+        let begins = pieces.iter().map(|piece| (piece.from_ns / WINDOW_NS) as usize);
+        let ends = begins.clone().skip(1).chain([(duration_ns / WINDOW_NS) as usize]);
+        let windows: Vec<_> = begins.zip(ends).map(|(begin, end)| begin..end).collect();
+        random_ppm(self.flows.values(), &windows, self.mss_bytes)
     }
 }
 
@@ -267,13 +283,14 @@ pub(super) mod tests {
         }
     }
 
-    /// A reading every 100 ms of one subflow that sends `bytes_per_s(second)`; one byte in a hundred is sent again.
+    /// A reading every 100 ms of one subflow that sends `bytes_per_s(second)`; one byte in a hundred is sent again. Its queue is long in the
+    /// first tenth of each second.
     pub(in crate::path::record) fn metered(seconds: u64, bytes_per_s: impl Fn(u64) -> u64) -> Meter {
         let mut meter = Meter::default();
         let mut figures = Figures {
             mss_bytes: MSS,
             min_rtt_us: Some(40_000),
-            srtt_us: 60_000,
+            srtt_us: 45_000,
             cwnd_segments: 10,
             unacked_segments: 10,
             ..Figures::default()
@@ -281,6 +298,7 @@ pub(super) mod tests {
         let end = |text: &str| text.parse().expect("an address");
         let address = SubflowAddress { local: end("10.0.0.1:1"), remote: end("10.0.0.2:2") };
         for tenth in 0..=10 * seconds {
+            figures.srtt_us = if tenth % 10 == 0 { 60_000 } else { 45_000 };
             meter.take(
                 tenth * 100_000_000,
                 &[link("wlan0", true)],
@@ -304,8 +322,9 @@ pub(super) mod tests {
     fn a_constant_rate_is_one_piece_with_the_headers_of_full_packets() {
         let meter = metered(10, |_| 1_400_000);
         let [piece] = pieces(&meter)[..] else { panic!("{:?}", pieces(&meter)) };
-        assert_eq!((piece.from_ns, piece.up_bps, piece.down_bps, piece.loss_ppm), (0, 12_000_000, 0, 10_000));
+        assert_eq!((piece.from_ns, piece.up_bps, piece.down_bps), (0, 12_000_000, 0));
         let (_, interface) = meter.interfaces().next().unwrap();
+        assert_eq!(interface.loss_ppm(&[piece], meter.duration_ns()), Some(10_000));
         assert_eq!((interface.least_rtt_us(), interface.queueing_us()), (Some(40_000), 20_000));
         assert!(!interface.is_lower_bound());
     }

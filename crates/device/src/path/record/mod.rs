@@ -1,12 +1,13 @@
 //! This machine's links as a scenario: what its subflows of Multipath TCP tell of them while they carry data.
 //!
 //! Ten times a second the figures of all subflows are read (sock_diag) and put together by interface; [`meter`] reckons with them,
-//! [`write`] writes the scenario. Interfaces have the names that they have here, so that a configuration of the agent
-//! fits both.
+//! [`loss`] tells losses at random from the drops of a full queue, [`write`] writes the scenario. Interfaces have the names that they
+//! have here, so that a configuration of the agent fits both.
 //!
 //! Left out, and who could notice: a longer propagation delay is not told from a queue; losses are those of what this machine sends; and
 //! whether a bottleneck is behind the interface or farther on, perhaps shared, cannot be seen from here.
 
+mod loss;
 mod meter;
 mod write;
 

@@ -14,7 +14,10 @@ pub(super) fn scenario(meter: &Meter) -> String {
     let seconds = meter.duration_ns() / 1_000_000_000;
     let interfaces: Vec<Described<'_>> = meter
         .interfaces()
-        .map(|(name, of)| Described { name, of, pieces: of.pieces(meter.duration_ns()) })
+        .map(|(name, of)| {
+            let pieces = of.pieces(meter.duration_ns());
+            Described { name, of, loss_ppm: of.loss_ppm(&pieces, meter.duration_ns()), pieces }
+        })
         .filter(|interface| !interface.pieces.is_empty())
         .collect();
     let down = |piece: &Piece| piece.down_bps;
@@ -25,7 +28,8 @@ pub(super) fn scenario(meter: &Meter) -> String {
         "# The links of this machine, recorded by `anabranchd path record` over {seconds} s from the figures of its subflows.\n\
          # Rates: what was acknowledged or received each second, with headers. Where a window had room most of the time, they\n\
          # are lower bounds of the capacity, and a comment says so. Delays: half of the least round-trip time; longer ones are\n\
-         # taken for queues. Losses: what this machine sent again, of what it sent, which counts some that were not lost.\n\
+         # taken for queues. Losses: what this machine sent again while its round trip was not near its longest, as a full queue\n\
+         # makes it, of what it sent then; that counts some that were not lost.\n\
          # Unknown: losses of what it receives, whether links share a bottleneck, and queues beyond the longest that was met.\n\
          name = \"recorded\"\n\
          title = \"Links recorded on a device\"\n\
@@ -68,7 +72,7 @@ pub(super) fn lines(meter: &Meter) -> Vec<String> {
         let (up, down) = (shown(first.up_bps, first.down_bps), shown(first.down_bps, first.up_bps));
         let rtt_ms = f64::from(of.least_rtt_us().unwrap_or(0)) / 1e3;
         let changes = pieces.len() - 1 + of.turns.len();
-        let loss = percent(first.loss_ppm);
+        let loss = of.loss_ppm(&pieces, meter.duration_ns()).map_or("unknown".to_owned(), percent);
         Some(format!(
             "{name}: up {up}, down {down}, round trip {rtt_ms:.1} ms, loss {loss}, changes: {changes}"
         ))
@@ -79,12 +83,13 @@ pub(super) fn lines(meter: &Meter) -> Vec<String> {
 struct Described<'a> {
     name: &'a str,
     of: &'a Interface,
+    loss_ppm: Option<u64>,
     pieces: Vec<Piece>,
 }
 
 impl Described<'_> {
     fn describe(&self, text: &mut String) {
-        let Self { name, of, pieces } = self;
+        let Self { name, of, loss_ppm, pieces } = self;
         let first = &pieces[0];
         let (up, down) = rates(first);
         let half_us = of.least_rtt_us().unwrap_or(0) / 2;
@@ -98,6 +103,9 @@ impl Described<'_> {
         if is_unknown(first.up_bps, first.down_bps) || is_unknown(first.down_bps, first.up_bps) {
             *text += "# One direction carried next to nothing: its rate is unknown, and taken to be that of the other.\n";
         }
+        if loss_ppm.is_none() {
+            *text += "# Its queue was full nearly all the time: losses at random are unknown, and taken to be none.\n";
+        }
         write!(
             text,
             "[[link]]\nname = \"{name}\"\nbetween = [\"device\", \"{name}-net\"]\nrate = \"{up} bit/s\"\n\
@@ -105,17 +113,16 @@ impl Described<'_> {
              reverse = {{ rate = \"{down} bit/s\", loss = \"0 %\" }}\n\n\
              [[link]]\nname = \"{name}-peer\"\nbetween = [\"{name}-net\", \"peer\"]\nrate = \"100 Gbit/s\"\n\
              delay = \"0 s\"\nqueue = \"unlimited\"\n",
-            percent(first.loss_ppm)
+            percent(loss_ppm.unwrap_or(0))
         )
         .expect("a string takes text");
         for piece in &pieces[1..] {
             let (up, down) = rates(piece);
             let at = piece.from_ns / 1_000_000;
-            let loss = percent(piece.loss_ppm);
             write!(
                 text,
-                "\n[[change]]\nlink = \"{name}\"\nat = \"{at} ms\"\ndirection = \"forward\"\nrate = \"{up} bit/s\"\n\
-                 loss = \"{loss}\"\n\n[[change]]\nlink = \"{name}\"\nat = \"{at} ms\"\ndirection = \"reverse\"\n\
+                "\n[[change]]\nlink = \"{name}\"\nat = \"{at} ms\"\ndirection = \"forward\"\nrate = \"{up} bit/s\"\n\n\
+                 [[change]]\nlink = \"{name}\"\nat = \"{at} ms\"\ndirection = \"reverse\"\n\
                  rate = \"{down} bit/s\"\n"
             )
             .expect("a string takes text");
@@ -178,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_direction_of_which_nothing_is_known_has_the_rate_of_the_other() {
-        let piece = |up_bps, down_bps| Piece { from_ns: 0, up_bps, down_bps, loss_ppm: 0 };
+        let piece = |up_bps, down_bps| Piece { from_ns: 0, up_bps, down_bps };
         assert_eq!(rates(&piece(10_000_000, 400_000)), (10_000_000, 10_000_000));
         assert_eq!(rates(&piece(10_000_000, 600_000)), (10_000_000, 600_000));
         assert_eq!(rates(&piece(0, 600_000)), (600_000, 600_000));
