@@ -70,6 +70,16 @@ impl Unit {
         }
     }
 
+    /// What the stored integer is divided by for the number that it stands for.
+    pub fn scale(self) -> u32 {
+        match self {
+            Unit::Q10 => 1 << 10,
+            Unit::Q16 => 1 << 16,
+            Unit::Permille => 1000,
+            Unit::Count | Unit::Packets | Unit::Micros | Unit::Bool | Unit::Choice => 1,
+        }
+    }
+
     /// What a C field of this unit has at the end of its name, which the parameter's name leaves out.
     fn suffix(self) -> &'static str {
         match self {
@@ -99,6 +109,27 @@ pub struct Param {
     pub doc: &'static str,
     /// Names of the values, for [`Unit::Choice`].
     pub choices: Vec<&'static str>,
+}
+
+impl Param {
+    /// A stored value as a scenario or a user would write it.
+    pub fn shown(&self, stored: u32) -> String {
+        match self.unit {
+            Unit::Count => stored.to_string(),
+            Unit::Packets => format!("{stored} packets"),
+            Unit::Micros if stored.is_multiple_of(1_000_000) => format!("{} s", stored / 1_000_000),
+            Unit::Micros if stored.is_multiple_of(1_000) => format!("{} ms", stored / 1_000),
+            Unit::Micros => format!("{stored} us"),
+            Unit::Q10 | Unit::Q16 | Unit::Permille => {
+                (f64::from(stored) / f64::from(self.unit.scale())).to_string()
+            }
+            Unit::Bool => (stored != 0).to_string(),
+            Unit::Choice => self
+                .choices
+                .get(stored as usize)
+                .map_or_else(|| stored.to_string(), |name| (*name).to_owned()),
+        }
+    }
 }
 
 /// One congestion control.

@@ -1,6 +1,6 @@
 //! What a scenario can name.
 
-use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param, Unit};
+use anabranch_cc::{self as cc, Coupling, Hosts, Kind, Param};
 use anabranch_policy::energy::RADIOS;
 use anabranch_scenario::{NAMED, Named as NamedCongestion, model::Recovery};
 use pyo3::prelude::*;
@@ -86,29 +86,10 @@ fn algorithm(algorithm: &cc::Algorithm) -> Algorithm {
 fn parameter(param: &Param) -> Parameter {
     Parameter {
         name: param.name,
-        default: in_unit(param, param.default),
-        min: in_unit(param, param.min),
-        max: in_unit(param, param.max),
+        default: param.shown(param.default),
+        min: param.shown(param.min),
+        max: param.shown(param.max),
         doc: param.doc,
-    }
-}
-
-/// A stored value as a scenario would write it.
-fn in_unit(param: &Param, stored: u32) -> String {
-    let scaled = |scale: f64| (f64::from(stored) / scale).to_string();
-    match param.unit {
-        Unit::Count => stored.to_string(),
-        Unit::Packets => format!("{stored} packets"),
-        Unit::Micros if stored.is_multiple_of(1_000_000) => format!("{} s", stored / 1_000_000),
-        Unit::Micros if stored.is_multiple_of(1_000) => format!("{} ms", stored / 1_000),
-        Unit::Micros => format!("{stored} us"),
-        Unit::Q10 => scaled(1024.0),
-        Unit::Q16 => scaled(65536.0),
-        Unit::Permille => scaled(1000.0),
-        Unit::Bool => (stored != 0).to_string(),
-        Unit::Choice => {
-            param.choices.get(stored as usize).map_or_else(|| stored.to_string(), |name| (*name).to_owned())
-        }
     }
 }
 

@@ -172,7 +172,9 @@ fn stored(param: &Param, item: &Item) -> Result<u32, String> {
             decimal(number)?.times(1).map_err(|misfit| misfit_text(number, misfit))?
         }
         (Unit::Q10 | Unit::Q16 | Unit::Permille, Value::Integer(number) | Value::Float(number)) => {
-            decimal(number)?.times_rounded(scale(param.unit)).map_err(|misfit| misfit_text(number, misfit))?
+            decimal(number)?
+                .times_rounded(u64::from(param.unit.scale()))
+                .map_err(|misfit| misfit_text(number, misfit))?
         }
         (Unit::Packets, Value::Text(text)) => quantity(text, Dimension::Packets)?,
         (Unit::Micros, Value::Text(text)) => match quantity(text, Dimension::Time)? {
@@ -213,18 +215,9 @@ fn misfit_text(number: &Number, misfit: Misfit) -> String {
     format!("{} is {fault}", number.text)
 }
 
-fn scale(unit: Unit) -> u64 {
-    match unit {
-        Unit::Q10 => 1 << 10,
-        Unit::Q16 => 1 << 16,
-        Unit::Permille => 1000,
-        Unit::Count | Unit::Packets | Unit::Micros | Unit::Bool | Unit::Choice => 1,
-    }
-}
-
 /// What a parameter accepts, for messages and the reference.
 pub(crate) fn expected(param: &Param) -> String {
-    let real = |stored: u32| f64::from(stored) / scale(param.unit) as f64;
+    let real = |stored: u32| f64::from(stored) / f64::from(param.unit.scale());
     let (min, max) = (u64::from(param.min), u64::from(param.max));
     let between = |dimension: Dimension, factor: u64| {
         format!(

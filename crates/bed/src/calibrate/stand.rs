@@ -8,11 +8,11 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use anabranch_scenario::model::{Hop, Link, Measure, Medium, Node, Scenario, Strips, Wire};
+use anabranch_scenario::model::{Hop, Link, Node, Scenario, Strips, Wire};
 
 use crate::{
     BedError,
-    emulator::{Emulator, Route, Running},
+    emulator::{Emulator, Route, Running, bare::links_alone},
     host::{Leftover, Namespace, Session, ip, namespace::PREFIX, tun},
 };
 
@@ -31,33 +31,8 @@ pub fn parallel_links(wires: &[(Wire, Wire)]) -> Scenario {
         reverse,
         strips: Strips::Nothing,
     };
-    Scenario {
-        name: "calibration".to_owned(),
-        title: String::new(),
-        description: String::new(),
-        source: String::new(),
-        duration: 0,
-        measure: Measure {
-            from: 0,
-            to: 0,
-            interval: 0,
-            energy_bin: 1,
-            memory: false,
-            head_of_line: false,
-            scheduling: false,
-        },
-        nodes: ["a", "b"].map(|name| Node { name: name.to_owned(), agent: None }).into(),
-        links: wires.iter().enumerate().map(link).collect(),
-        media: Vec::<Medium>::new(),
-        connections: Vec::new(),
-        datagrams: Vec::new(),
-        traces: Vec::new(),
-        changes: Vec::new(),
-        interfaces: Vec::new(),
-        relays: Vec::new(),
-        transfers: Vec::new(),
-        events: Vec::new(),
-    }
+    let nodes = ["a", "b"].map(|name| Node { name: name.to_owned(), agent: None });
+    links_alone(nodes.into(), wires.iter().enumerate().map(link).collect())
 }
 
 /// Namespaces `a` and `b`, one TUN device in each. Path `i` of a stand lies between addresses of its own.

@@ -5,6 +5,7 @@
 //! machines of `anabranch-link` and is written to the device at its route's end. `docs/emulator.md` says how
 //! well that works and how it was measured.
 
+pub(crate) mod bare;
 mod buffers;
 pub mod counters;
 mod devices;

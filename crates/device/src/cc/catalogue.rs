@@ -78,10 +78,10 @@ fn parameter(param: &Param) -> Parameter {
     Parameter {
         name: param.name,
         unit: params::unit(param),
-        default: params::shown(param, param.default),
+        default: param.shown(param.default),
         range: match param.unit {
             Unit::Bool | Unit::Choice => None,
-            _ => Some([param.min, param.max].map(|value| params::shown(param, value))),
+            _ => Some([param.min, param.max].map(|value| param.shown(value))),
         },
         choices: match param.unit {
             Unit::Bool => vec!["false", "true"],

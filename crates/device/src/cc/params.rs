@@ -55,20 +55,11 @@ fn parse(param: &Param, text: &str) -> Option<u32> {
             let factor = TIMES.iter().find(|(name, _)| *name == unit.trim())?.1;
             scaled(number, factor)?
         }
-        Unit::Q10 | Unit::Q16 | Unit::Permille => rounded(text, scale(param.unit))?,
+        Unit::Q10 | Unit::Q16 | Unit::Permille => rounded(text, param.unit.scale())?,
         Unit::Bool => u128::from(text.parse::<bool>().ok()?),
         Unit::Choice => param.choices.iter().position(|choice| *choice == text)? as u128,
     };
     u32::try_from(value).ok()
-}
-
-fn scale(unit: Unit) -> u32 {
-    match unit {
-        Unit::Q10 => 1 << 10,
-        Unit::Q16 => 1 << 16,
-        Unit::Permille => 1000,
-        Unit::Count | Unit::Packets | Unit::Micros | Unit::Bool | Unit::Choice => 1,
-    }
 }
 
 /// A decimal number as numerator and denominator, a power of ten: at most 18 digits before and behind the point, so
@@ -97,26 +88,8 @@ fn rounded(text: &str, factor: u32) -> Option<u128> {
     Some((numerator * u128::from(factor) + denominator / 2) / denominator)
 }
 
-/// A stored value as a user would write it.
-pub(super) fn shown(param: &Param, stored: u32) -> String {
-    match param.unit {
-        Unit::Count => stored.to_string(),
-        Unit::Packets => format!("{stored} packets"),
-        Unit::Micros if stored.is_multiple_of(1_000_000) => format!("{} s", stored / 1_000_000),
-        Unit::Micros if stored.is_multiple_of(1_000) => format!("{} ms", stored / 1_000),
-        Unit::Micros => format!("{stored} us"),
-        Unit::Q10 | Unit::Q16 | Unit::Permille => {
-            (f64::from(stored) / f64::from(scale(param.unit))).to_string()
-        }
-        Unit::Bool => (stored != 0).to_string(),
-        Unit::Choice => {
-            param.choices.get(stored as usize).map_or_else(|| stored.to_string(), |name| (*name).to_owned())
-        }
-    }
-}
-
 fn expected(param: &Param) -> String {
-    let range = || format!("{} to {}", shown(param, param.min), shown(param, param.max));
+    let range = || format!("{} to {}", param.shown(param.min), param.shown(param.max));
     match param.unit {
         Unit::Count | Unit::Packets => format!("a whole number, {}", range()),
         Unit::Micros => format!("a time with its unit (us, ms, s, min), {}", range()),
@@ -167,7 +140,7 @@ mod tests {
         for algorithm in anabranch_cc::algorithms() {
             for param in algorithm.params() {
                 for value in [param.default, param.min, param.max] {
-                    let text = shown(param, value);
+                    let text = param.shown(value);
                     assert_eq!(parse(param, &text), Some(value), "{algorithm:?} {}: {text}", param.name);
                 }
             }

@@ -13,7 +13,6 @@ use serde::Serialize;
 use super::{
     SocketInUse,
     namespaces::{Survey, survey},
-    params,
     selection::{self, Selection},
 };
 use crate::DeviceError;
@@ -161,7 +160,7 @@ fn loaded(pinned: &Pinned, survey: &Survey) -> Result<Loaded, DeviceError> {
         kernel_name,
     };
     if loaded.is_this_build {
-        let text = |(param, &value): (&Param, &u32)| (param.name, params::shown(param, value));
+        let text = |(param, &value): (&Param, &u32)| (param.name, param.shown(value));
         loaded.params = algorithm.params().iter().zip(&pinned.params()?).map(text).collect();
         loaded.counters = Some(counted(&pinned.counters()?));
         loaded.connections = pinned.connections()?.iter().map(connection).collect();
