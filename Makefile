@@ -92,7 +92,7 @@ kernel-papers: bed $(VENV)/.engine ## reproduce the papers on the kernel too; wr
 	$(BIN)/anabranch reproduce all --engine kernel --out runs/reproduce-kernel --write docs/papers-kernel.md
 
 .PHONY: transfer-figures
-transfer-figures: bed device $(VENV)/.engine ## measure anabranchd send and receive on the kernel; write docs/transfer.md; twenty minutes of real time
+transfer-figures: bed device $(VENV)/.engine ## measure anabranchd send and receive on the kernel; write docs/transfer.md; half an hour
 	$(BIN)/anabranch transfer-figures --write docs/transfer.md
 
 .PHONY: lint
