@@ -48,19 +48,20 @@ def iperf3_seconds(size_bytes: int, files: tuple[Path, Path] | None) -> float:
             files[1].unlink(missing_ok=True)
 
 
-def copy_seconds(files: list[Path], place: Path) -> float:
+def copy_seconds(files: list[Path], place: Path, *, keeps: bool) -> float:
     """How long a copy takes that is made permanent."""
     folder = tempfile.mkdtemp(prefix="copy", dir=place)
     begin = time.perf_counter()
     if len(files) == 1:
         command = ["dd", f"if={files[0]}", f"of={folder}/copy", "bs=64K", "conv=fsync"]
         subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
-        seconds = time.perf_counter() - begin
+    else:
+        subprocess.run(["cp", "-t", folder, *map(str, files)], check=True)
+        subprocess.run(["sync", "-f", folder], check=True)
+    seconds = time.perf_counter() - begin
+    if not keeps:
         shutil.rmtree(folder)
-        return seconds
-    subprocess.run(["cp", "-t", folder, *map(str, files)], check=True)
-    subprocess.run(["sync", "-f", folder], check=True)
-    return time.perf_counter() - begin
+    return seconds
 
 
 class Transfer:
@@ -80,7 +81,7 @@ class Transfer:
         )
         return made.stdout.strip()
 
-    def seconds(self, files: list[Path], *, secret: bool, more: list[str]) -> float:
+    def seconds(self, files: list[Path], *, secret: bool = False, keeps: bool = False) -> float:
         """How long sending files takes, until all are received for good."""
         folder = Path(tempfile.mkdtemp(prefix="in", dir=self.place))
         trust = (
@@ -101,7 +102,7 @@ class Transfer:
             receiver = subprocess.Popen([*receive, *trust], stdout=said)
         try:
             address = self._address()
-            send = [self.command, "send", *map(str, files), address, "--json", *whom, *more]
+            send = [self.command, "send", *map(str, files), address, "--json", *whom]
             outcome = json.loads(subprocess.run(send, capture_output=True, text=True, check=True).stdout)
             receiver.wait(20)
         finally:
@@ -109,8 +110,7 @@ class Transfer:
             receiver.wait()
         there = sum(path.stat().st_size for path in folder.iterdir())
         assert there == sum(path.stat().st_size for path in files)
-        # ext4 does not give inodes away again for five seconds, and takes long to find that out.
-        if len(files) == 1:
+        if not keeps:
             shutil.rmtree(folder)
         return float(outcome["seconds"])
 
@@ -179,7 +179,7 @@ def measure(chosen: argparse.Namespace, place: Path) -> None:
     ratios: dict[str, list[float]] = {}
 
     def took(what: str, run: Callable[[], float], bytes_written: int) -> float:
-        warm_memory(bytes_written + (64 << 20))
+        warm_memory(bytes_written + (256 << 20))
         time_s = run()
         seconds.setdefault(what, []).append(time_s)
         return time_s
@@ -188,23 +188,25 @@ def measure(chosen: argparse.Namespace, place: Path) -> None:
 
     for _ in range(chosen.rounds):
         if chosen.only != "small":
-            copied = took("copy", lambda: copy_seconds([large], place), size_bytes)
+            copied = took("copy", lambda: copy_seconds([large], place, keeps=False), size_bytes)
             iperf3 = took("iperf3", lambda: iperf3_seconds(size_bytes, None), 0)
             between = took(
                 "iperf3 -F", lambda: iperf3_seconds(size_bytes, (large, place / "iperf3")), size_bytes
             )
-            plain = took("plaintext", lambda: transfer.seconds([large], secret=False, more=[]), size_bytes)
-            tls = took("TLS", lambda: transfer.seconds([large], secret=True, more=[]), size_bytes)
+            plain = took("plaintext", lambda: transfer.seconds([large]), size_bytes)
+            tls = took("TLS", lambda: transfer.seconds([large], secret=True), size_bytes)
             ratios.setdefault("plaintext / iperf3", []).append(iperf3 / plain)
             ratios.setdefault("plaintext / iperf3 -F", []).append(between / plain)
             ratios.setdefault("copy / iperf3", []).append(iperf3 / copied)
             ratios.setdefault("TLS / plaintext", []).append(plain / tls)
         if chosen.only != "large":
-            whole = took("one file", lambda: transfer.seconds([one], secret=False, more=[]), small_bytes)
-            many = took("small files", lambda: transfer.seconds(small, secret=False, more=[]), small_bytes)
+            # What is received stays until the end: emptied, a folder of ext4 gives no inodes for five seconds
+            # and takes long to find that out, and memory that was just freed is faster than other.
+            whole = took("one file", lambda: transfer.seconds([one], keeps=True), small_bytes)
+            many = took("small files", lambda: transfer.seconds(small, keeps=True), small_bytes)
             ratios.setdefault("time of small files / of one", []).append(many / whole)
-            copied = took("copy of one", lambda: copy_seconds([one], place), small_bytes)
-            copies = took("small copies", lambda: copy_seconds(small, place), small_bytes)
+            copied = took("copy of one", lambda: copy_seconds([one], place, keeps=True), small_bytes)
+            copies = took("small copies", lambda: copy_seconds(small, place, keeps=True), small_bytes)
             ratios.setdefault("the same, of copies", []).append(copies / copied)
     for what, times in seconds.items():
         size = (

@@ -42,6 +42,8 @@ const NUMBERS_MAX: usize = 1 << 20;
 /// Answers to chunks wait for others as long as there is something to read, but not longer than so much data has come. With fewer
 /// answers, Multipath TCP of Linux 6.18 often tells the sender too late that there is room again (a quarter of a second).
 const UNANSWERED_BYTES_MAX: u64 = 64 << 10;
+/// A connection that has said nothing for so long waits for its files.
+const IDLE: Duration = Duration::from_millis(1);
 /// How often a sender is told that the work goes on.
 const ALIVE: Duration = Duration::from_secs(2);
 
@@ -199,17 +201,8 @@ impl Session<'_> {
                 && !self.channel.has_more(Duration::ZERO, None)?
             {
                 self.channel.send_held()?;
-                if self.unpublished > 0 {
-                    let has_more = self.channel.has_more(ALIVE, Some(self.reply.event.as_fd()))?;
-                    // Set back before looking: what is told after that sets it again.
-                    let is_told = self.reply.event.read().is_ok();
-                    if !has_more && !is_told && clock::now().duration_since(self.said_at) >= ALIVE {
-                        self.channel.send_frame(&Frame::Alive)?;
-                        self.said_at = clock::now();
-                    }
-                    if !has_more {
-                        continue;
-                    }
+                if self.unpublished > 0 && !self.wait_for_more()? {
+                    continue;
                 }
             }
             match self.channel.receive_frame()? {
@@ -225,6 +218,25 @@ impl Session<'_> {
                 Said::Frame(_) => return Err(End::protocol("that is for a receiver to say")),
             }
         }
+    }
+
+    /// There is nothing to read while files are published: waits for either. Whether there is.
+    fn wait_for_more(&mut self) -> Result<bool, End> {
+        for wait in [IDLE, ALIVE] {
+            if self.channel.has_more(wait, Some(self.reply.event.as_fd()))? {
+                return Ok(true);
+            }
+            // Set back before looking: what is told after that sets it again.
+            if self.reply.event.read().is_ok() {
+                return Ok(false);
+            }
+            self.shared.publisher.hurry();
+        }
+        if clock::now().duration_since(self.said_at) >= ALIVE {
+            self.channel.send_frame(&Frame::Alive)?;
+            self.said_at = clock::now();
+        }
+        Ok(false)
     }
 
     fn offer(&mut self, offer: &Offer) -> Result<(), End> {
@@ -415,6 +427,7 @@ impl Session<'_> {
 
     /// The sender has said farewell: tells it what is still to be told.
     fn part(&mut self) -> Result<(), End> {
+        self.shared.publisher.hurry();
         while self.unpublished > 0 {
             match self.published.recv_timeout(ALIVE) {
                 Ok(published) => self.tell_published(published)?,
@@ -426,6 +439,7 @@ impl Session<'_> {
 
     /// Waits until no file of this connection is being published any more, which nobody is told of.
     fn see_published(&mut self) {
+        self.shared.publisher.hurry();
         while self.unpublished > 0 {
             let (file, incoming, outcome) = self.published.recv().expect("this end can tell, too");
             self.unpublished -= 1;

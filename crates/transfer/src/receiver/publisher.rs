@@ -2,7 +2,8 @@
 //!
 //! A disk takes as long for many small files as for one, if they are made permanent together. So all that has come while it was at
 //! the ones before is the next batch: their data first, then their names, then the folder. And where the disk is faster than files come,
-//! a batch waits a moment for the next one.
+//! a batch waits a moment for more,
+//! unless a connection has nothing else to do.
 
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc::Sender},
@@ -15,10 +16,9 @@ use super::{
     folder::{Folder, Refusal},
     incoming::Incoming,
 };
-use crate::clock;
 
-/// How long a batch waits for the next file, and how long in all.
-const LINGER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(5));
+/// How long a batch waits for more.
+const LINGER: Duration = Duration::from_millis(10);
 /// A batch of so many waits for no more: half of what a sender has under way at once.
 const BATCH_FILES: usize = 64;
 
@@ -52,6 +52,8 @@ pub(super) struct Publisher {
 #[derive(Debug, Default)]
 struct Queue {
     finished: Vec<Finished>,
+    /// Somebody waits for what there is.
+    is_urgent: bool,
     is_closed: bool,
 }
 
@@ -64,6 +66,13 @@ impl Publisher {
         if matches!(queue.finished.len(), 1 | BATCH_FILES) {
             self.changed.notify_one();
         }
+    }
+
+    /// Nothing else comes for now from a connection that waits for its files.
+    pub(super) fn hurry(&self) {
+        let mut queue = self.lock();
+        queue.is_urgent = true;
+        self.changed.notify_one();
     }
 
     /// Nothing comes any more.
@@ -95,17 +104,14 @@ impl Publisher {
             if queue.is_closed {
                 return None;
             }
+            queue.is_urgent = false;
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
-        let until = clock::now() + LINGER.1;
-        let mut count = 0;
-        while !queue.is_closed && (count + 1..BATCH_FILES).contains(&queue.finished.len()) {
-            count = queue.finished.len();
-            let wait = LINGER.0.min(until.saturating_duration_since(clock::now()));
-            let is_small = |queue: &mut Queue| !queue.is_closed && queue.finished.len() < BATCH_FILES;
-            let waited = self.changed.wait_timeout_while(queue, wait, is_small);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        let waits =
+            |queue: &mut Queue| !queue.is_closed && !queue.is_urgent && queue.finished.len() < BATCH_FILES;
+        let waited = self.changed.wait_timeout_while(queue, LINGER, waits);
+        let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        queue.is_urgent = false;
         Some(std::mem::take(&mut queue.finished))
     }
 
