@@ -89,8 +89,9 @@ struct Session<'a> {
     files: BTreeMap<u32, Slot>,
     /// How many files with the right hash have no name yet.
     unpublished: usize,
-    /// Where those are told that have; and who tells them.
+    /// Where those are told that have.
     published: Receiver<Published>,
+    /// Who tells them.
     reply: Reply,
     /// Bytes of chunks whose answers are held.
     unanswered_bytes: u64,

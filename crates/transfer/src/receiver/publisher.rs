@@ -2,8 +2,7 @@
 //!
 //! A disk takes as long for many small files as for one, if they are made permanent together. So all that has come while it was at
 //! the ones before is the next batch: their data first, then their names, then the folder. And where the disk is faster than files come,
-//! a batch waits a moment for more,
-//! unless a connection has nothing else to do.
+//! a batch waits a moment for more, unless a connection has nothing else to do.
 
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc::Sender},
