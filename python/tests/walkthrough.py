@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -183,8 +183,15 @@ class Reader:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program and the processes that it has started."""
-    os.killpg(process.pid, signal.SIGKILL)
+    """End a program and the processes that it has started.
+
+    A worker of a cluster ends its own, and gives their semaphores back, if it is asked to.
+    """
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(10)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
