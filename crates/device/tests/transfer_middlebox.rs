@@ -26,6 +26,25 @@ fn wait_for_data(place: &Place, paths: usize) {
     });
 }
 
+/// What the middlebox strips from the middle of a file on, one after the other.
+const LATER: [Strips; 3] = [Strips::Others(Way::ToServer), Strips::Others(Way::ToClient), Strips::All];
+
+/// Begins to send a file of so many MiB past a middlebox that strips nothing, and waits until data flow on as many sockets.
+fn begun(
+    place: &Place,
+    middlebox: &Middlebox,
+    (number, mebibytes): (u64, u64),
+    arguments: &str,
+    paths: usize,
+) -> (String, Running) {
+    middlebox.strip(Strips::Nothing);
+    let name = format!("file-{number}");
+    write_noise(&place.file(&name), mebibytes << 20, number);
+    let sender = Running(place.send(&name, false, arguments).spawn().unwrap());
+    wait_for_data(place, paths);
+    (name, sender)
+}
+
 #[test]
 fn one_way_from_the_beginning_the_connection_falls_back_and_the_file_arrives() {
     if skip("one_way_from_the_beginning_the_connection_falls_back_and_the_file_arrives") {
@@ -66,14 +85,8 @@ fn from_the_middle_on_a_connection_of_one_path_falls_back_or_is_opened_again_and
     let place = Place::new();
     let middlebox = Middlebox::new(&place.lab);
     let _receiver = place.receive(false, "--max-rate 2M");
-    for (number, strips) in
-        [Strips::Others(Way::ToServer), Strips::Others(Way::ToClient), Strips::All].into_iter().enumerate()
-    {
-        middlebox.strip(Strips::Nothing);
-        let name = format!("file-{number}");
-        write_noise(&place.file(&name), 4 << 20, number as u64);
-        let mut sender = Running(place.send(&name, false, "--via c1 --timeout 3").spawn().unwrap());
-        wait_for_data(&place, 1);
+    for (number, strips) in (0..).zip(LATER) {
+        let (name, mut sender) = begun(&place, &middlebox, (number, 4), "--via c1 --timeout 3", 1);
         middlebox.strip(strips);
         let path = outcome(&mut sender)["paths"][0].clone();
         assert_eq!(path["is_fallen_back"], true, "{strips:?}: {path}");
@@ -90,14 +103,8 @@ fn from_the_middle_on_a_connection_with_a_backup_loses_the_subflow_and_goes_on_o
     let place = Place::new();
     let middlebox = Middlebox::new(&place.lab);
     let _receiver = place.receive(false, "--max-rate 2M");
-    for (number, strips) in
-        [Strips::Others(Way::ToServer), Strips::Others(Way::ToClient), Strips::All].into_iter().enumerate()
-    {
-        middlebox.strip(Strips::Nothing);
-        let name = format!("file-{number}");
-        write_noise(&place.file(&name), 8 << 20, number as u64);
-        let mut sender = Running(place.send(&name, false, "").spawn().unwrap());
-        wait_for_data(&place, 2);
+    for (number, strips) in (0..).zip(LATER) {
+        let (name, mut sender) = begun(&place, &middlebox, (number, 8), "", 2);
         thread::sleep(Duration::from_millis(300));
         middlebox.strip(strips);
         wait("the socket of the first link has lost its first subflow", || {
