@@ -22,6 +22,7 @@ from anabranch.papers.judging import above, because, below, combined, not_testab
 from anabranch.papers.kernel import Lost, OnBoth, figures
 from anabranch.papers.model import Cell, Measured, Outcome, Paper, Planned, Rule, Verdict
 from anabranch.papers.mptcp_iot import MPTCP_IOT, extract
+from anabranch.papers.mptcp_iot_kernel import OTHER_DELAYS
 from anabranch.papers.mptcp_iot_needs import DELAY, GOODPUT, LARGE, SAME, buffer_bytes
 from anabranch.papers.mptcp_iot_rules import KILOBYTES
 from anabranch.papers.reproduction import measure, scenario_file
@@ -64,8 +65,7 @@ BUFFERS_AT: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("200 ms", "mptcp-iot"): ("150 kB", "300 kB", "600 kB", LARGE),
 }
 
-#: Delays of the 3G path beside the test bed's, and all of them in order.
-OTHER_DELAYS = ("20 ms", "200 ms")
+#: Delays of the 3G path, in order.
 DELAYS = ("20 ms", DELAY, "200 ms")
 
 #: Those of Figure 8.
