@@ -19,8 +19,6 @@ const DATA_BYTES_MIN: usize = 16 << 10;
 pub struct Share {
     /// In how large pieces data is passed on, in bytes.
     pub piece_bytes: usize,
-    /// Whether there is memory for chunks that are read while others are sent.
-    pub reads_ahead: bool,
     /// Buffer for data, in bytes as the kernel counts; none: the kernel adapts it.
     pub data_bytes: Option<usize>,
     /// Buffer for answers, likewise.
@@ -48,12 +46,7 @@ impl Share {
     /// If that is too little.
     pub fn of(total_bytes: Option<usize>, connections: usize, has_tls: bool) -> Result<Self, TooLittle> {
         let Some(total_bytes) = total_bytes else {
-            return Ok(Self {
-                piece_bytes: PIECES[0],
-                reads_ahead: true,
-                data_bytes: None,
-                answer_bytes: None,
-            });
+            return Ok(Self { piece_bytes: PIECES[0], data_bytes: None, answer_bytes: None });
         };
         let each = total_bytes / connections.max(1);
         // Data in flight is worth more than large pieces: these get a sixteenth at most, as long as there is a smaller one.
@@ -62,12 +55,7 @@ impl Share {
             .checked_sub(own_bytes(has_tls, piece_bytes) + ANSWERS_BYTES)
             .filter(|bytes| *bytes >= DATA_BYTES_MIN)
             .ok_or(TooLittle { total_bytes, connections, has_tls })?;
-        Ok(Self {
-            piece_bytes,
-            reads_ahead: false,
-            data_bytes: Some(data_bytes),
-            answer_bytes: Some(ANSWERS_BYTES),
-        })
+        Ok(Self { piece_bytes, data_bytes: Some(data_bytes), answer_bytes: Some(ANSWERS_BYTES) })
     }
 }
 

@@ -287,22 +287,11 @@ impl Path {
         }
     }
 
-    /// Opens a connection, within that time.
+    /// Opens a connection, within that time. With a choice, user space is to manage it.
     ///
     /// # Errors
     /// If it cannot be opened, for whichever reason.
-    pub fn connect(
-        &self,
-        peer: SocketAddr,
-        options: &SocketOptions,
-        patience: Duration,
-        stop: &Stop,
-    ) -> Result<(TcpStream, Transport), PathError> {
-        self.open(peer, options, None, patience, stop).map(|opened| (opened.socket, opened.transport))
-    }
-
-    /// The same; with a choice, user space is to manage the connection.
-    pub(crate) fn open(
+    pub(crate) fn connect(
         &self,
         peer: SocketAddr,
         options: &SocketOptions,

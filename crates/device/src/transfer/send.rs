@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, DeviceError> {
         },
         backups: !arguments.no_backup,
         piece_bytes: share.piece_bytes,
-        reads_ahead: share.reads_ahead,
+        reads_ahead: memory.is_none(),
         patience: Duration::from_secs(arguments.timeout),
         give_up: Duration::from_secs(arguments.give_up),
     };

@@ -61,7 +61,7 @@ impl Publisher {
     pub(super) fn ask(&self, finished: Finished) {
         let mut queue = self.lock();
         queue.finished.push(finished);
-        // Whoever waits for a batch to grow looks by itself: to be woken for each file takes longer than the file.
+        // To be woken for each file of a batch takes longer than the file.
         if matches!(queue.finished.len(), 1 | BATCH_FILES) {
             self.changed.notify_one();
         }
@@ -70,8 +70,10 @@ impl Publisher {
     /// Nothing else comes for now from a connection that waits for its files.
     pub(super) fn hurry(&self) {
         let mut queue = self.lock();
-        queue.is_urgent = true;
-        self.changed.notify_one();
+        if !queue.finished.is_empty() {
+            queue.is_urgent = true;
+            self.changed.notify_one();
+        }
     }
 
     /// Nothing comes any more.
@@ -103,7 +105,6 @@ impl Publisher {
             if queue.is_closed {
                 return None;
             }
-            queue.is_urgent = false;
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
         let waits =

@@ -25,6 +25,7 @@ use crate::{
 const CHUNKS: usize = 2;
 
 /// A chunk that is a path's.
+#[derive(Clone)]
 pub(super) struct Claimed {
     pub(super) source: Arc<Source>,
     pub(super) place: Place,
@@ -39,18 +40,12 @@ pub(super) enum Read {
     Changed,
 }
 
-struct Request {
-    source: Arc<Source>,
-    place: Place,
-    grains: Range<u64>,
-    buffer: Vec<u8>,
-}
-
 /// A thread that reads chunks, in order. It ends when this is dropped.
 pub(super) struct Ahead {
     /// With whether it is still wanted.
     claimed: VecDeque<(Claimed, bool)>,
-    requests: Sender<Request>,
+    /// With memory for what is read.
+    requests: Sender<(Claimed, Vec<u8>)>,
     read: Receiver<Read>,
     spare: Vec<Vec<u8>>,
 }
@@ -81,10 +76,8 @@ impl Ahead {
     /// A chunk is to be read.
     pub(super) fn push(&mut self, claimed: Claimed) {
         assert!(self.has_room(), "chunks are claimed when there is room");
-        let (source, grains) = (claimed.source.clone(), claimed.grains.clone());
         let buffer = self.spare.pop().unwrap_or_default();
-        let request = Request { source, place: claimed.place, grains, buffer };
-        self.requests.send(request).expect("the thread lives as long as this");
+        self.requests.send((claimed.clone(), buffer)).expect("the thread lives as long as this");
         self.claimed.push_back((claimed, true));
     }
 
@@ -114,8 +107,8 @@ impl Ahead {
     }
 }
 
-fn work(requested: &Receiver<Request>, done: &Sender<Read>) {
-    for Request { source, place, grains, mut buffer } in requested {
+fn work(requested: &Receiver<(Claimed, Vec<u8>)>, done: &Sender<Read>) {
+    for (Claimed { source, place, grains }, mut buffer) in requested {
         buffer.resize(place.bytes as usize, 0);
         let mut hasher = ChunkHasher::new(source.grains(), grains);
         let read = if source.has_changed() || source.read(&mut buffer, place.offset).is_err() {

@@ -3,8 +3,8 @@
 //! All workers claim from one [`Distributor`](anabranch_policy::transfer::Distributor) per file, so that each chunk is somebody's, once. A
 //! chunk is as large as the path's rate makes it; what a failed connection had not delivered is given back.
 //!
-//! Left out: sending the last chunks of a slow path a second time on a fast one. A transfer ends up to two seconds later for it, which is
-//! what a path may have under way.
+//! Left out: sending the last chunks of a slow path a second time on a fast one. A transfer ends up to half a second later for it, and the
+//! time of the path's fastest answer, which is what it may have under way.
 
 mod ahead;
 mod answers;

@@ -210,10 +210,6 @@ impl Plan {
         let seems_empty = inner.seems_empty;
         for index in window {
             let entry = &mut inner.files[index];
-            // Most files are looked at in vain: for these, nothing is counted up.
-            if matches!(entry.state, State::Waiting | State::Asked(_) | State::Finishing(_) | State::Ended) {
-                continue;
-            }
             let number = number(index, entry.is_second_try);
             let Some(source) = &entry.source else { continue };
             let is_small = || {

@@ -99,7 +99,7 @@ impl Worker<'_> {
         let sender = self.sender;
         let (path, patience) = (&sender.paths[self.number], sender.patience);
         let choice = self.backups.and_then(Backups::choice);
-        let opened = path.open(sender.peer, &sender.sockets, choice, patience, self.over);
+        let opened = path.connect(sender.peer, &sender.sockets, choice, patience, self.over);
         let Opened { socket, transport, kept } =
             opened.map_err(|error| Trouble::Passing(error.to_string()))?;
         let tls = sender.security.as_ref().map(|(tls, _)| tls.connection());
