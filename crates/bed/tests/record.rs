@@ -17,19 +17,33 @@ use anabranch_scenario::{
 };
 use anabranch_sim::Control;
 
-/// 8 Mbit/s, 44 ms and 0.1 % of loss; 3 Mbit/s and 84 ms, and 1.2 Mbit/s after six seconds.
-const LINKS: &str = r#"
-name = "known"
+/// An upload of CUBIC by the phone over two links, and a network behind each that is no bottleneck.
+struct Upload {
+    name: &'static str,
+    /// Of the links between the phone and `access`, and between the phone and `mast`.
+    links: [&'static str; 2],
+    /// Of the subflows over them.
+    subflows: [&'static str; 2],
+    /// Further keys of the scenario.
+    more: &'static str,
+}
+
+impl Upload {
+    fn text(&self) -> String {
+        let Self { name, links: [access, mast], subflows: [first, second], more } = self;
+        format!(
+            r#"
+name = "{name}"
 duration = "11 s"
-node = [{ names = ["phone", "access", "mast", "server"] }]
+node = [{{ names = ["phone", "access", "mast", "server"] }}]
 link = [
-  { name = "wifi", between = ["phone", "access"], rate = "8 Mbit/s", delay = "20 ms", queue = "60 packets", loss = "0.1 %" },
-  { name = "cellular", between = ["phone", "mast"], rate = "3 Mbit/s", delay = "40 ms", queue = "40 packets" },
-  { name = "line", between = ["access", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" },
-  { name = "core", between = ["mast", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" },
+  {{ between = ["phone", "access"], {access} }},
+  {{ between = ["phone", "mast"], {mast} }},
+  {{ between = ["access", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" }},
+  {{ between = ["mast", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" }},
 ]
-change = [{ link = "cellular", at = "6 s", rate = "1.2 Mbit/s" }]
-transport = { profile = "linux" }
+{more}
+transport = {{ profile = "linux" }}
 
 [[connection]]
 name = "upload"
@@ -37,38 +51,41 @@ from = "phone"
 to = "server"
 protocol = "mptcp"
 congestion = "cubic"
-subflow = [{ name = "wifi", via = ["access"] }, { name = "cellular", via = ["mast"] }]
-"#;
+subflow = [{{ name = "{first}", via = ["access"] }}, {{ name = "{second}", via = ["mast"] }}]
+"#
+        )
+    }
+}
+
+/// 8 Mbit/s, 44 ms and 0.1 % of loss; 3 Mbit/s and 84 ms, and 1.2 Mbit/s after six seconds.
+const LINKS: Upload = Upload {
+    name: "known",
+    links: [
+        r#"rate = "8 Mbit/s", delay = "20 ms", queue = "60 packets", loss = "0.1 %""#,
+        r#"name = "cellular", rate = "3 Mbit/s", delay = "40 ms", queue = "40 packets""#,
+    ],
+    subflows: ["wifi", "cellular"],
+    more: r#"change = [{ link = "cellular", at = "6 s", rate = "1.2 Mbit/s" }]"#,
+};
 
 /// Two links of 8 Mbit/s and 44 ms: one whose queue alone drops packets, one that loses 1 % of them.
-const QUEUE_AND_NOISE: &str = r#"
-name = "queue-and-noise"
-duration = "11 s"
-node = [{ names = ["phone", "access", "mast", "server"] }]
-link = [
-  { between = ["phone", "access"], rate = "8 Mbit/s", delay = "20 ms", queue = "100 packets" },
-  { between = ["phone", "mast"], rate = "8 Mbit/s", delay = "20 ms", queue = "100 packets", loss = "1 %" },
-  { between = ["access", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" },
-  { between = ["mast", "server"], rate = "100 Mbit/s", delay = "2 ms", queue = "unlimited" },
-]
-transport = { profile = "linux" }
-
-[[connection]]
-name = "upload"
-from = "phone"
-to = "server"
-protocol = "mptcp"
-congestion = "cubic"
-subflow = [{ name = "queue", via = ["access"] }, { name = "noise", via = ["mast"] }]
-"#;
+const QUEUE_AND_NOISE: Upload = Upload {
+    name: "queue-and-noise",
+    links: [
+        r#"rate = "8 Mbit/s", delay = "20 ms", queue = "100 packets""#,
+        r#"rate = "8 Mbit/s", delay = "20 ms", queue = "100 packets", loss = "1 %""#,
+    ],
+    subflows: ["queue", "noise"],
+    more: "",
+};
 
 /// Records ten seconds of the phone's links while they carry the upload of that scenario.
-fn recorded(folder: &Path, daemon: &Path, text: &str) -> Scenario {
+fn recorded(folder: &Path, daemon: &Path, upload: &Upload) -> Scenario {
     // One bed at a time.
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let file = folder.join("known.toml");
-    fs::write(&file, text).expect("the folder is writable");
+    fs::write(&file, upload.text()).expect("the folder is writable");
     let bed = Command::new(env!("CARGO_BIN_EXE_anabranch-bed"))
         .args(["run", "--native-congestion", "--out"])
         .args([&folder.join("runs"), &file])
@@ -127,7 +144,7 @@ fn known_links_are_recorded_within_the_stated_tolerances_and_the_simulator_runs_
         "known_links_are_recorded_within_the_stated_tolerances_and_the_simulator_runs_the_record";
     let Some(daemon) = common::daemon(TEST) else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let scenario = recorded(folder.path(), &daemon, LINKS);
+    let scenario = recorded(folder.path(), &daemon, &LINKS);
     let (wifi, cellular) = (forward(&scenario, "if0"), forward(&scenario, "if1"));
     // A tenth: slow start, back-offs after losses, and the first and last seconds.
     within(wifi.rate_bps as f64 / 1e6, 7.2, 8.2, "Mbit/s of wifi");
@@ -159,7 +176,7 @@ fn losses_at_random_are_told_from_the_drops_of_a_full_queue() {
     const TEST: &str = "losses_at_random_are_told_from_the_drops_of_a_full_queue";
     let Some(daemon) = common::daemon(TEST) else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let scenario = recorded(folder.path(), &daemon, QUEUE_AND_NOISE);
+    let scenario = recorded(folder.path(), &daemon, &QUEUE_AND_NOISE);
     let (queue, noise) = (forward(&scenario, "if0"), forward(&scenario, "if1"));
     // A repetition or two of some 6000 packets come when the queue seems empty again.
     within(loss_of(&queue), 0.0, 0.000_5, "loss of a queue that was full");
